@@ -1,0 +1,43 @@
+# The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo down test lint format types layers lock bench clean
+BIN := .venv/bin
+
+help:  ## show this
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 10
+
+setup:  ## make the virtual environment from pinned, hashed requirements
+	@command -v python3 >/dev/null || { echo 'setup: Python 3.11 or newer is needed: install python3' >&2; exit 1; }
+	@python3 scripts/setup.py
+
+demo: setup  ## start PostgreSQL and Kafka, create an outbox, stash into it, show it
+	@$(BIN)/harvest demo
+
+down:  ## stop PostgreSQL and Kafka
+	@$(BIN)/harvest dev down
+
+test: setup  ## run every test, on real PostgreSQL and real Kafka
+	@$(BIN)/pytest -n 3 --dist worksteal
+
+lint: setup  ## check format, lint, types and layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup  ## format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: setup  ## measure, as ratios in one run
+	@$(BIN)/python -m benchmarks.stash
+
+lock:  ## pin the newest versions that fit pyproject.toml, with hashes
+	$(BIN)/uv pip compile requirements/bootstrap.in -o requirements/bootstrap.txt $(LOCK)
+	$(BIN)/uv pip compile pyproject.toml --extra dev -o requirements/dev.txt $(LOCK)
+
+clean:  ## stop the servers, delete their data and the virtual environment
+	@if [ -x $(BIN)/harvest ]; then $(BIN)/harvest dev reset --yes; fi
+	@rm -rf .venv .harvest
+
+LOCK := --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -q

@@ -1,0 +1,140 @@
+"""Make the virtual environment `.venv` from pinned, hashed requirements; called by `make`.
+
+It runs on whatever Python 3 there is, before anything is installed, so it uses the standard library
+alone. What it did is written into `.venv/ready` at the end: a run that was cut short is simply
+done again, and a finished one takes no time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+READY = VENV / "ready"
+BOOTSTRAP = ROOT / "requirements" / "bootstrap.txt"
+PINNED = ROOT / "requirements" / "dev.txt"
+LOG = ROOT / ".venv-setup.log"
+
+NEED_PYTHON = (3, 11)
+NEED_JAVA = 17
+NEED_BYTES = 4 * 2**30
+
+
+def main() -> None:
+    """Check the machine, then make what is missing."""
+    find_python()
+    mark = fingerprint()
+    if READY.exists() and READY.read_text() == mark:
+        return
+    find_java()
+    find_space()
+    say("1/3  the virtual environment .venv")
+    make_venv()
+    say("2/3  pinned packages (about 110, 700 MB; a few minutes the first time)")
+    install()
+    say("3/3  the command .venv/bin/harvest")
+    link()
+    READY.write_text(mark)
+
+
+def find_python() -> None:
+    """Go on under a Python that is new enough."""
+    if sys.version_info >= NEED_PYTHON:
+        return
+    for name in ("python3.13", "python3.12", "python3.11"):
+        found = shutil.which(name)
+        if (
+            found
+            and subprocess.run([found, "-V"], capture_output=True, check=False).returncode == 0
+        ):
+            os.execv(found, [found, *sys.argv])  # noqa: S606 - the same script, by a newer Python
+    fail(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}: install python3.11")
+
+
+def find_java() -> None:
+    """Refuse early what Kafka and Spark could not run on."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")  # noqa: PTH118
+    if not java or not os.path.exists(java):  # noqa: PTH110
+        fail("Java 17 or newer is needed, none was found: install it, or set JAVA_HOME")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is None or int(version[1]) < NEED_JAVA:
+        fail(f"Java 17 or newer is needed, {java} is not: install it, or set JAVA_HOME")
+
+
+def find_space() -> None:
+    """Refuse a disk on which the packages have no room."""
+    free = shutil.disk_usage(ROOT).free
+    if free < NEED_BYTES:
+        fail(f"the disk of {ROOT} has {free / 2**30:.1f} GB free, 4 are needed: make room")
+
+
+def make_venv() -> None:
+    """Make the environment anew, unless it is sound."""
+    pip = (
+        subprocess.run([str(PYTHON), "-m", "pip", "-V"], capture_output=True, check=False)
+        if (PYTHON.exists())
+        else None
+    )
+    if pip is None or pip.returncode != 0:
+        run([sys.executable, "-m", "venv", "--clear", str(VENV)], "install python3-venv")
+
+
+def install() -> None:
+    """Install uv by its hash, and by uv all that is pinned."""
+    advice = "see whether the package registry can be reached, then run `make` again"
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, "--require-hashes", "--no-deps", "-r", str(BOOTSTRAP)], advice)
+    run([*uv("install"), "--require-hashes", "-r", str(PINNED), "-b", str(BOOTSTRAP)], advice)
+
+
+def link() -> None:
+    """Install the project itself, so that edits count at once."""
+    run(
+        [*uv("install"), "--no-deps", "--no-build-isolation", "-e", str(ROOT)],
+        "read the log for the fault in pyproject.toml",
+    )
+
+
+def uv(*words: str) -> list[str]:
+    """The command line of uv in the environment."""
+    return [str(VENV / "bin" / "uv"), "pip", *words, "--python", str(PYTHON)]
+
+
+def fingerprint() -> str:
+    """What the environment was made from."""
+    files = (BOOTSTRAP, PINNED, ROOT / "pyproject.toml")
+    content = b"".join(path.read_bytes() for path in files)
+    return hashlib.sha256(content + str(ROOT).encode()).hexdigest()
+
+
+def run(command: list[str], advice: str) -> None:
+    """Run a step, its progress shown and its words kept; end with one line if it fails."""
+    shown = sys.stderr if sys.stderr.isatty() else None
+    with LOG.open("a") as log:
+        done = subprocess.run(command, stdout=log, stderr=shown or log, check=False)
+    if done.returncode:
+        fail(f"`{' '.join(command[:4])} ...` failed: {advice} (details: {LOG.name})")
+
+
+def say(line: str) -> None:
+    """Tell what happens now."""
+    print(f"setup {line}", flush=True)
+
+
+def fail(line: str) -> None:
+    """End with one line."""
+    sys.exit(f"setup: {line}")
+
+
+if __name__ == "__main__":
+    main()
