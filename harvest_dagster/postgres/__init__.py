@@ -1,0 +1,1 @@
+"""PostgreSQL: table names, named statements and the migrations of the `harvest` schema."""
