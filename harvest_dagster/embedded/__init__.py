@@ -1,0 +1,32 @@
+"""Real PostgreSQL and real Apache Kafka on one machine, under one home directory.
+
+up(home)      start both, setting them up the first time; do nothing when they run
+status(home)  tell what runs where
+down(home)    stop both
+reset(home)   stop both and delete their data
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded.model import Server, Servers, Status
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from harvest_dagster.embedded.servers import down, reset, status, up
+
+__all__ = ["Server", "Servers", "Status", "down", "reset", "status", "up"]
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs the `embedded` extra only when it is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module("harvest_dagster.embedded.servers"), name)
+    except ModuleNotFoundError as missing:
+        raise EmbeddedError(
+            f"{missing.name} is not installed: pip install 'harvest-dagster[embedded]'"
+        ) from None

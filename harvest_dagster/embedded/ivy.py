@@ -1,0 +1,66 @@
+"""Ivy, which PySpark brings, downloads the jars that `kafka-4.3.0.ivy.xml` names."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from importlib.resources import as_file, files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded.files import make_private
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MODULE = "kafka-4.3.0.ivy.xml"
+NAMES = "[artifact]-[revision](-[classifier]).[ext]"
+PATIENCE = 900.0
+STALL = 90.0
+REPORT = 2.0
+
+
+def resolve(java: str, into: Path, log: Path, report: Callable[[int, int], None]) -> None:
+    """Download into the folder `jars` of `into`; report how many parts are known, and here."""
+    make_private(into)
+    with as_file(files(__package__).joinpath(MODULE)) as module, log.open("wb") as output:
+        command = [java, "-jar", str(_ivy()), "-confs", "default", "-ivy", str(module)]
+        command += ["-cache", str(into / "ivy"), "-retrieve", str(into / "jars" / NAMES)]
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as ivy:
+            try:
+                done = _follow(ivy, into, report)
+            finally:
+                ivy.kill()
+    if not done:
+        raise EmbeddedError(
+            "Apache Kafka could not be downloaded: see that Java gets through to the network"
+            f" (JAVA_TOOL_OPTIONS sets a proxy), then try again; details are in {log}"
+        )
+
+
+def _follow(ivy: subprocess.Popen[bytes], into: Path, report: Callable[[int, int], None]) -> bool:
+    begun = moved = time.monotonic()
+    seen = 0
+    while time.monotonic() - begun < PATIENCE and time.monotonic() - moved < STALL:
+        report(_count(into, "ivy-*.xml"), _count(into, "*.jar"))
+        try:
+            return ivy.wait(REPORT) == 0
+        except subprocess.TimeoutExpired:
+            present = _count(into, "*")
+            moved = time.monotonic() if present != seen else moved
+            seen = present
+    return False
+
+
+def _count(folder: Path, names: str) -> int:
+    return sum(1 for _ in folder.rglob(names))
+
+
+def _ivy() -> Path:
+    spec = find_spec("pyspark")
+    folder = Path(spec.origin).parent / "jars" if spec and spec.origin else Path()
+    for jar in folder.glob("ivy-*.jar"):
+        return jar
+    raise EmbeddedError("PySpark is not installed: pip install 'harvest-dagster[embedded]'")

@@ -1,0 +1,130 @@
+"""A node of Kafka, broker and controller in one: set it up, run it, wait until it answers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from harvest_dagster.embedded import tls
+from harvest_dagster.embedded.files import make_private, write_private
+from harvest_dagster.embedded.kafka_properties import ADMIN, MECHANISM, USER, render
+from harvest_dagster.embedded.logs import last_word, log_of
+from harvest_dagster.embedded.ports import HOST
+from harvest_dagster.embedded.process import Daemon, environment
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harvest_dagster.config import KafkaConfig
+    from harvest_dagster.embedded.state import State
+
+MAIN = "kafka.Kafka"
+
+_QUIET = ("org.slf4j.simpleLogger.defaultLogLevel=warn",)
+_DATED = (
+    "org.slf4j.simpleLogger.showDateTime=true",
+    "org.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
+)
+
+
+def daemon(home: Path, node: int) -> Daemon:
+    """Tell how the node is known, and how it is asked to stop."""
+    return Daemon(
+        name=f"kafka-{node}",
+        program="java",
+        marks=frozenset({MAIN, str(_properties(home, node))}),
+        log=log_of(home, f"kafka-{node}"),
+        ladder=((signal.SIGTERM, 12),),
+    )
+
+
+def is_set_up(home: Path, node: int) -> bool:
+    """Tell whether the data directory is formatted; the storage tool writes this file last."""
+    return (_folder(home, node) / "data" / "meta.properties").exists()
+
+
+def configure(home: Path, state: State, node: int) -> None:
+    """Write the node's properties, whose ports may have changed."""
+    make_private(_folder(home, node).parent)
+    make_private(_folder(home, node))
+    write_private(_properties(home, node), render(home, state, node))
+
+
+def set_up(home: Path, state: State, node: int, java: str, jars: Path) -> None:
+    """Format the data directory."""
+    arguments = _folder(home, node) / "format.arguments"
+    write_private(arguments, "\n".join(_format(home, state, node)))
+    made = subprocess.run(
+        [*_jvm(java, jars), "kafka.tools.StorageTool", f"@{arguments}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
+    arguments.unlink()
+    if made.returncode:
+        reason = last_word(made.stderr + made.stdout)
+        raise EmbeddedError(f"kafka-{node} could not be set up: {reason}")
+
+
+def command(home: Path, node: int, java: str, jars: Path) -> list[str]:
+    """Tell the command line of the node."""
+    options = ["-Xmx512m", "-XX:+ExitOnOutOfMemoryError", *(f"-D{each}" for each in _DATED)]
+    crash = f"-XX:ErrorFile={log_of(home, f'kafka-{node}-crash')}"
+    return [*_jvm(java, jars), *options, crash, MAIN, str(_properties(home, node))]
+
+
+def client_config(home: Path, state: State) -> KafkaConfig:
+    """Tell the settings of every librdkafka client."""
+    servers = ",".join(f"{HOST}:{state.ports[f'kafka-{node}']}" for node in state.nodes)
+    if not state.secure:
+        return {"bootstrap.servers": servers}
+    return {
+        "bootstrap.servers": servers,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": MECHANISM,
+        "sasl.username": USER,
+        "sasl.password": state.password,
+        "ssl.ca.location": str(tls.ca(home)),
+    }
+
+
+def answers(home: Path, state: State) -> bool:
+    """Tell whether each node answers, and knows all the others."""
+    return all(_answers(home, state, node) for node in state.nodes)
+
+
+def _answers(home: Path, state: State, node: int) -> bool:
+    server = f"{HOST}:{state.ports[f'kafka-{node}']}"
+    only: KafkaConfig = {"bootstrap.servers": server, "log_level": 0}
+    admin = AdminClient({**client_config(home, state), **only})
+    try:
+        return len(admin.list_topics(timeout=1).brokers) == state.brokers
+    except KafkaException:
+        return False
+
+
+def _format(home: Path, state: State, node: int) -> list[str]:
+    arguments = ["format", "-t", state.cluster_id, "-c", str(_properties(home, node))]
+    if not state.secure:
+        return arguments
+    users = {ADMIN: state.admin_password, USER: state.password}
+    scram = [f"{MECHANISM}=[name={name},password={word}]" for name, word in users.items()]
+    return arguments + [part for user in scram for part in ("--add-scram", user)]
+
+
+def _jvm(java: str, jars: Path) -> list[str]:
+    return [java, "-cp", f"{jars}/*", *(f"-D{each}" for each in _QUIET)]
+
+
+def _properties(home: Path, node: int) -> Path:
+    return _folder(home, node) / "server.properties"
+
+
+def _folder(home: Path, node: int) -> Path:
+    return home / "kafka" / str(node)

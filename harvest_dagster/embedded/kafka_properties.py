@@ -1,0 +1,95 @@
+"""The server.properties of a node of Kafka."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded import tls
+from harvest_dagster.embedded.ports import HOST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harvest_dagster.embedded.state import State
+
+ADMIN = "admin"
+USER = "harvest"
+MECHANISM = "SCRAM-SHA-512"
+
+
+def render(home: Path, state: State, node: int) -> str:
+    """Write the properties of one node down as Java reads them."""
+    properties = _node(home, state, node) | _cluster(state.brokers)
+    properties |= _secured(home, state) if state.secure else _open()
+    return "".join(f"{key}={_escape(value)}\n" for key, value in properties.items())
+
+
+def _node(home: Path, state: State, node: int) -> dict[str, str]:
+    client = f"CLIENT://{HOST}:{state.ports[f'kafka-{node}']}"
+    controller = f"CONTROLLER://{HOST}:{state.ports[f'controller-{node}']}"
+    voters = [f"{n}@{HOST}:{state.ports[f'controller-{n}']}" for n in state.nodes]
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(node),
+        # Voters that are configured, unlike those a log remembers, may change their ports.
+        "controller.quorum.voters": ",".join(voters),
+        "listeners": f"{client},{controller}",
+        "advertised.listeners": client,
+        "inter.broker.listener.name": "CLIENT",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": str(home / "kafka" / str(node) / "data"),
+    }
+
+
+def _cluster(brokers: int) -> dict[str, str]:
+    replicas, in_sync = ("3", "2") if brokers > 1 else ("1", "1")
+    return {
+        "auto.create.topics.enable": "false",
+        "num.partitions": "1",
+        "default.replication.factor": replicas,
+        "min.insync.replicas": in_sync,
+        "offsets.topic.replication.factor": replicas,
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": in_sync,
+        "transaction.state.log.num.partitions": "4",
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": in_sync,
+        "share.coordinator.state.topic.num.partitions": "4",
+        # How long a killed broker counts as alive, which its restart waits for: 9 s by default.
+        "broker.session.timeout.ms": "4000",
+        "broker.heartbeat.interval.ms": "1000",
+        "group.initial.rebalance.delay.ms": "0",
+        # The default takes a quarter of the heap as soon as the broker starts.
+        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+    }
+
+
+def _open() -> dict[str, str]:
+    return {"listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
+
+
+def _secured(home: Path, state: State) -> dict[str, str]:
+    login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+    admin = f'{login} username="{ADMIN}" password="{state.admin_password}";'
+    return {
+        "listener.security.protocol.map": "CLIENT:SASL_SSL,CONTROLLER:SSL",
+        "sasl.enabled.mechanisms": MECHANISM,
+        "sasl.mechanism.inter.broker.protocol": MECHANISM,
+        "listener.name.client.scram-sha-512.sasl.jaas.config": admin,
+        "listener.name.controller.ssl.client.auth": "required",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(tls.kafka_keystore(home)),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(tls.ca(home)),
+        "ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "false",
+        "super.users": f"User:{ADMIN};User:{USER};User:{tls.NODE}",
+    }
+
+
+def _escape(value: str) -> str:
+    # Java's escapes are those of JSON: a backslash, and ASCII only.
+    return json.dumps(value)[1:-1]

@@ -1,0 +1,117 @@
+"""Start the servers of a home that do not run, all at the same time, and wait for them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded import kafka_node, postgres_server, postgres_tls, process
+from harvest_dagster.embedded.interrupt import uninterrupted
+from harvest_dagster.embedded.logs import last_word, said_since, size
+from harvest_dagster.embedded.setup import set_up
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from psutil import Process
+
+    from harvest_dagster.embedded.process import Daemon
+    from harvest_dagster.embedded.state import State
+
+    Say = Callable[[str], None]
+
+PATIENCE = 120.0
+POLL = 0.1
+
+
+class Launched:
+    """A daemon that was just started, and what it has logged since."""
+
+    def __init__(self, daemon: Daemon, command: list[str]) -> None:
+        self._daemon = daemon
+        self._command = command
+        self._start()
+
+    def check(self) -> None:
+        """Raise what the daemon died of, if it did."""
+        if process.is_alive(self.process):
+            return
+        said = said_since(self._daemon.log, self._since)
+        if postgres_server.LINGERING not in said:
+            raise EmbeddedError(
+                f"{self._daemon.name} did not start: {last_word(said)} (see {self._daemon.log})"
+            )
+        self._start()
+
+    def _start(self) -> None:
+        self._since = size(self._daemon.log)
+        self.process = process.start(self._command, self._daemon.log)
+
+
+class Launch:
+    """One `up` of a home."""
+
+    def __init__(self, home: Path, state: State, say: Say) -> None:
+        self._home = home
+        self._state = state
+        self._say = say
+        self._wanted = daemons(home, state.nodes, secure=state.secure)
+        self._missing: set[Daemon] = set()
+        self._launched: dict[str, Launched] = {}
+
+    def run(self) -> None:
+        """Start what is missing, and wait until all answer; on failure leave none of it behind."""
+        try:
+            while not self._bring_up():
+                pass
+        except BaseException:
+            # What is only just turning into a daemon cannot be told by its command line yet.
+            known = {name: each.process for name, each in self._launched.items()}
+            process.stop(self._missing, self._say, known)
+            raise
+
+    def _bring_up(self) -> bool:
+        """Tell whether all answer; not so when one died that ran when we looked."""
+        running = process.find(self._wanted)
+        missing = [daemon for daemon in self._wanted if daemon.name not in running]
+        self._missing.update(missing)
+        if missing:
+            self._start(missing)
+        return self._await(running.values())
+
+    def _start(self, missing: Sequence[Daemon]) -> None:
+        names = [daemon.name for daemon in missing]
+        commands = set_up(self._home, self._state, names, self._say)
+        self._say(f"starting {', '.join(names)}")
+        for daemon in missing:
+            # What is started has to be in our books when an interrupt makes us stop it.
+            with uninterrupted():
+                self._launched[daemon.name] = Launched(daemon, commands[daemon.name])
+
+    def _await(self, running: Iterable[Process]) -> bool:
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            for each in self._launched.values():
+                each.check()
+            if not all(map(process.is_alive, running)):
+                return False
+            if time.monotonic() > deadline:
+                raise EmbeddedError(
+                    "the servers run but do not answer: see `harvest dev logs`,"
+                    " then try `harvest dev down` and `harvest dev up`"
+                )
+            time.sleep(POLL)
+        return True
+
+    def _answers(self) -> bool:
+        postgres = postgres_server.answers(self._home, self._state)
+        return postgres and kafka_node.answers(self._home, self._state)
+
+
+def daemons(home: Path, nodes: Iterable[int], *, secure: bool) -> list[Daemon]:
+    """Tell the servers of a home."""
+    proxy = [postgres_tls.daemon(home)] if secure else []
+    brokers = [kafka_node.daemon(home, node) for node in nodes]
+    return [postgres_server.daemon(home), *proxy, *brokers]

@@ -1,0 +1,46 @@
+"""Ports of 127.0.0.1: choose free ones, and tell whether one is still free."""
+
+from __future__ import annotations
+
+import socket
+import time
+from secrets import SystemRandom
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HOST = "127.0.0.1"
+
+# Below the ports that systems give to clients, any of whom could hold a stopped server's port.
+CHOICE = range(10_000, 32_768)
+
+PATIENCE = 3.0
+POLL = 0.05
+
+
+def choose(names: Iterable[str]) -> dict[str, int]:
+    """Choose a free port for each name, at random so that two homes do not meet."""
+    free = filter(is_free, SystemRandom().sample(CHOICE, len(CHOICE)))
+    return dict(zip(names, free, strict=False))
+
+
+def becomes_free(port: int) -> bool:
+    """Tell whether a port is free, or is given back soon by a server that was just killed."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_free(port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL)
+    return True
+
+
+def is_free(port: int) -> bool:
+    """Tell whether a server could listen on the port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,34 @@
+"""How the proxy runs that gives PostgreSQL its TLS in a secure home."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded import tls, tls_proxy
+from harvest_dagster.embedded.logs import log_of
+from harvest_dagster.embedded.owner import as_owner
+from harvest_dagster.embedded.process import Daemon
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "postgres-tls"
+
+
+def daemon(home: Path) -> Daemon:
+    """Tell how the proxy is known, and how it is asked to stop."""
+    return Daemon(
+        name=NAME,
+        program="python",
+        marks=frozenset({str(tls.postgres_key(home))}),
+        log=log_of(home, NAME),
+        ladder=((signal.SIGTERM, 5),),
+    )
+
+
+def command(home: Path, port: int, socket: Path) -> list[str]:
+    """Tell the command line of the proxy."""
+    files = [str(socket), str(tls.postgres_certificate(home)), str(tls.postgres_key(home))]
+    return as_owner([sys.executable, "-I", str(tls_proxy.__file__), str(port), *files])

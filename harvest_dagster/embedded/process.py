@@ -1,0 +1,141 @@
+"""Daemons: start them in a session of their own, find them again, stop them.
+
+A daemon is known by its command line, which names a directory of its home. Unlike a recorded
+pid that stays true after a crash, after a reboot and when the home itself is damaged.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    Ladder = Sequence[tuple[signal.Signals, float]]
+    Found = dict[str, psutil.Process]
+
+POLL = 0.05
+REMIND = 5.0
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A program that runs in the background, and how it is known and asked to stop."""
+
+    name: str
+    program: str
+    marks: frozenset[str]
+    log: Path
+    ladder: Ladder
+
+    def is_this(self, argv: Sequence[str]) -> bool:
+        """Tell whether a process with this command line is the daemon."""
+        # Not only the first word: another program may be on its way to become this one.
+        named = any(Path(word).name.startswith(self.program) for word in argv)
+        return named and self.marks <= set(argv)
+
+
+def find(daemons: Iterable[Daemon]) -> Found:
+    """Find the processes of those daemons that run, by name."""
+    wanted = list(daemons)
+    found: Found = {}
+    processes = psutil.process_iter(["cmdline", "create_time"])
+    # A child has its parent's command line at first; the parent is older.
+    for process in sorted(processes, key=lambda each: each.info["create_time"] or 0):
+        for daemon in wanted:
+            if daemon.is_this(process.info["cmdline"] or ()):
+                found.setdefault(daemon.name, process)
+    return found
+
+
+def start(command: list[str], log: Path) -> psutil.Process:
+    """Start a daemon that outlives us: no terminal, no input, its output in the log."""
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    pid = os.posix_spawn(
+        command[0],
+        command,
+        environment(),
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, log, append, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigmask=[],
+        # A background job of a shell ignores SIGINT, and so would its children.
+        setsigdef=[signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP],
+    )
+    return psutil.Process(pid)
+
+
+def environment() -> dict[str, str]:
+    """Tell the environment of our programs: a locale that has all file names, and English."""
+    return {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Tell whether a process runs; one that only waits for its parent to look does not."""
+    try:
+        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def stop(
+    daemons: Iterable[Daemon], say: Callable[[str], None], started: Found | None = None
+) -> None:
+    """Stop those of the daemons that run, all at once, and return when they are gone."""
+    known = {daemon.name: daemon for daemon in daemons}
+    found = find(known.values()) | {
+        name: process for name, process in (started or {}).items() if is_alive(process)
+    }
+    if found:
+        say(f"stopping {', '.join(found)}")
+        with ThreadPoolExecutor(len(found)) as pool:
+            list(pool.map(lambda name: _stop(known[name], found[name], say), found))
+
+
+def _stop(daemon: Daemon, process: psutil.Process, say: Callable[[str], None]) -> None:
+    with suppress(psutil.NoSuchProcess):
+        family = [process, *process.children(recursive=True)]
+        for number, patience in daemon.ladder:
+            process.send_signal(number)
+            if _gone([process], patience, lambda: say(f"{daemon.name} is still stopping")):
+                break
+        _kill(family)
+
+
+def _kill(family: Sequence[psutil.Process]) -> None:
+    for process in filter(is_alive, family):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    _gone(family, REMIND, lambda: None)
+
+
+def _gone(processes: Sequence[psutil.Process], patience: float, remind: Callable[[], None]) -> bool:
+    begun = reminded = time.monotonic()
+    while any(map(is_alive, processes)):
+        now = time.monotonic()
+        if now - begun > patience:
+            return False
+        if now - reminded > REMIND:
+            remind()
+            reminded = now
+        time.sleep(POLL)
+    _reap(processes)
+    return True
+
+
+def _reap(processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.TimeoutExpired):
+            process.wait(0)

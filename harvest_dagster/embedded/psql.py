@@ -1,0 +1,42 @@
+"""Hand over to psql, which comes with PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NoReturn
+
+from psycopg.conninfo import conninfo_to_dict
+
+from harvest_dagster.embedded.postgres_binaries import binaries
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harvest_dagster.embedded.model import Servers
+
+VARIABLES = {
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "user": "PGUSER",
+    "password": "PGPASSWORD",
+    "dbname": "PGDATABASE",
+}
+
+
+def become_psql(servers: Servers | None, arguments: Sequence[str]) -> NoReturn:
+    """Replace this process by psql in the database of the servers."""
+    if servers is None:
+        raise EmbeddedError("no PostgreSQL was set up here: start it with `harvest dev up`")
+    environment = {**os.environ, **variables(servers)}
+    os.execve(binaries() / "psql", ["psql", *arguments], environment)  # noqa: S606 - no shell wanted
+
+
+def variables(servers: Servers) -> dict[str, str]:
+    """Tell the variables that libpq reads; a command line would show the password to all."""
+    settings = conninfo_to_dict(servers.postgres)
+    told = {variable: str(settings[key]) for key, variable in VARIABLES.items()}
+    if "sslmode" in settings:
+        # This psql was built without TLS, but the unix socket is open to us.
+        told |= {"PGHOST": str(servers.home / "postgres"), "PGPORT": str(servers.each[0].port)}
+    return told

@@ -1,0 +1,155 @@
+"""The four verbs: up, down, status, reset."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harvest_dagster.config import SERVERS_FILE
+from harvest_dagster.embedded import kafka_node, postgres_server, process, state
+from harvest_dagster.embedded.disk import explained
+from harvest_dagster.embedded.files import write_private
+from harvest_dagster.embedded.launch import Launch, daemons
+from harvest_dagster.embedded.lock import exclusive
+from harvest_dagster.embedded.model import Server, Servers, Status
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Say = Callable[[str], None]
+
+BROKERS = (1, 3)
+
+_LOCK = "lock"
+_DATA = ("postgres", "postgres.new", "kafka", "tls", "tls.new", "logs", state.STATE_FILE)
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def up(
+    home: Path,
+    *,
+    brokers: int | None = None,
+    secure: bool | None = None,
+    new_ports: bool = False,
+    say: Say = _to_stderr,
+) -> Servers:
+    """Start all servers that do not run, and return when all answer."""
+    home = home.resolve()
+    with _alone(home, say) as tell:
+        wanted = _wanted(home, brokers, secure=secure, say=tell)
+        if new_ports:
+            process.stop(_all(home), tell)
+            wanted = replace(wanted, ports=state.choose_ports(wanted.brokers))
+        try:
+            Launch(home, wanted, tell).run()
+        except BaseException:
+            (home / SERVERS_FILE).unlink(missing_ok=True)
+            raise
+        _publish(home, wanted)
+        return _servers(home, wanted)
+
+
+def down(home: Path, *, say: Say = _to_stderr) -> None:
+    """Stop all servers; their data stays."""
+    home = home.resolve()
+    with _alone(home, say) as tell:
+        _down(home, tell)
+
+
+def status(home: Path) -> Status:
+    """Tell what runs."""
+    home = home.resolve()
+    known = state.load(home)
+    return Status(home, _servers(home, known) if known else None)
+
+
+def reset(home: Path, *, say: Say = _to_stderr) -> None:
+    """Stop all servers, and delete their data and how the home was made."""
+    home = home.resolve()
+    with _alone(home, say) as tell:
+        _down(home, tell)
+        for path in (home / name for name in _DATA):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(home: Path, say: Say) -> Iterator[Say]:
+    """Keep others out of the home; give a way to talk that never fails."""
+
+    def tell(line: str) -> None:
+        # A terminal that was closed must not keep us from stopping what we started.
+        with suppress(OSError):
+            say(line)
+
+    with explained(home), exclusive(home / _LOCK, tell):
+        yield tell
+
+
+def _all(home: Path) -> list[process.Daemon]:
+    return daemons(home, range(1, max(BROKERS) + 1), secure=True)
+
+
+def _down(home: Path, say: Say) -> None:
+    (home / SERVERS_FILE).unlink(missing_ok=True)
+    process.stop(_all(home), say)
+
+
+def _wanted(home: Path, brokers: int | None, *, secure: bool | None, say: Say) -> state.State:
+    known = state.load(home)
+    if known is None:
+        return _fresh(home, brokers or BROKERS[0], secure=bool(secure), say=say)
+    if brokers not in (None, known.brokers) or secure not in (None, known.secure):
+        raise EmbeddedError(
+            f"{home} was made with --brokers {known.brokers}"
+            f" {'--secure' if known.secure else 'and without --secure'}:"
+            " to change that, delete its data with `harvest dev reset` first"
+        )
+    return known
+
+
+def _fresh(home: Path, brokers: int, *, secure: bool, say: Say) -> state.State:
+    if brokers not in BROKERS:
+        raise EmbeddedError(f"--brokers {brokers}: choose 1, or 3 for a cluster")
+    # Servers whose home was deleted under them would keep its files and locks.
+    process.stop(_all(home), say)
+    if any((home / name).exists() for name in ("postgres", "kafka")):
+        raise EmbeddedError(
+            f"{home} has data but no {state.STATE_FILE}, which has the passwords: put that back,"
+            " or delete the data with `harvest dev reset`"
+        )
+    return state.State(brokers, secure, state.choose_ports(brokers))
+
+
+def _publish(home: Path, known: state.State) -> None:
+    servers = {
+        "postgres": postgres_server.url(home, known),
+        "kafka": kafka_node.client_config(home, known),
+    }
+    write_private(home / SERVERS_FILE, json.dumps(servers, indent=2) + "\n")
+
+
+def _servers(home: Path, known: state.State) -> Servers:
+    wanted = daemons(home, known.nodes, secure=known.secure)
+    running = process.find(wanted)
+    return Servers(
+        home=home,
+        postgres=postgres_server.url(home, known),
+        kafka_config=kafka_node.client_config(home, known),
+        each=tuple(_server(daemon, known, running) for daemon in wanted),
+        ready=(home / SERVERS_FILE).exists(),
+    )
+
+
+def _server(daemon: process.Daemon, known: state.State, running: process.Found) -> Server:
+    process_of = running.get(daemon.name)
+    pid = process_of.pid if process_of else None
+    return Server(daemon.name, known.ports[daemon.name], pid, daemon.log)

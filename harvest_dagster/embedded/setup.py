@@ -1,0 +1,91 @@
+"""All that has to be there before a home's servers can start, made where it is missing."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded import kafka_node, ports, postgres_server, postgres_tls, state, tls
+from harvest_dagster.embedded.disk import check_space
+from harvest_dagster.embedded.files import make_private
+from harvest_dagster.embedded.java import find_java
+from harvest_dagster.embedded.kafka_jars import have_jars
+from harvest_dagster.embedded.logs import log_of
+from harvest_dagster.embedded.postgres_binaries import binaries
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    Task = Callable[[], None]
+
+
+def set_up(
+    home: Path, wanted: state.State, names: Sequence[str], say: Callable[[str], None]
+) -> dict[str, list[str]]:
+    """Make ready the servers of these names; tell their command lines."""
+    _check_ports(wanted, names)
+    make_private(log_of(home, "").parent)
+    binaries()
+    java = find_java()
+    jars = have_jars(java, log_of(home, "download"), say)
+    commands = _commands(home, wanted, java, jars)
+    # From here on there are passwords and data to remember.
+    state.save(home, wanted)
+    _make(home, wanted, java, jars, say)
+    if postgres_server.NAME in names:
+        postgres_server.disown(home)
+    return {name: commands[name] for name in names}
+
+
+def _commands(home: Path, wanted: state.State, java: str, jars: Path) -> dict[str, list[str]]:
+    proxied = wanted.ports[postgres_tls.NAME], postgres_server.socket(home, wanted)
+    kafka = {f"kafka-{node}": kafka_node.command(home, node, java, jars) for node in wanted.nodes}
+    return {
+        postgres_server.NAME: postgres_server.command(home, wanted),
+        postgres_tls.NAME: postgres_tls.command(home, *proxied),
+        **kafka,
+    }
+
+
+def _check_ports(wanted: state.State, names: Iterable[str]) -> None:
+    for name in names:
+        for role in {name, name.replace("kafka", "controller")}:
+            port = wanted.ports[role]
+            if not ports.becomes_free(port):
+                raise EmbeddedError(
+                    f"port {port} of {role} is taken by another program: stop that program,"
+                    " or choose new ports with `harvest dev up --new-ports`"
+                )
+
+
+def _make(
+    home: Path, wanted: state.State, java: str, jars: Path, say: Callable[[str], None]
+) -> None:
+    tasks = list(_tasks(home, wanted, java, jars))
+    if tasks:
+        check_space(home)
+        say(f"setting up {home}")
+    if wanted.secure and not tls.folder(home).is_dir():
+        _issue_certificates(home)
+    for node in wanted.nodes:
+        kafka_node.configure(home, wanted, node)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda task: task(), tasks))
+
+
+def _tasks(home: Path, wanted: state.State, java: str, jars: Path) -> Iterable[Task]:
+    if not postgres_server.is_set_up(home):
+        yield partial(postgres_server.set_up, home, wanted)
+    for node in wanted.nodes:
+        if not kafka_node.is_set_up(home, node):
+            yield partial(kafka_node.set_up, home, wanted, node, java, jars)
+
+
+def _issue_certificates(home: Path) -> None:
+    # Cryptography takes long to import, and few homes need it.
+    from harvest_dagster.embedded import certificates  # noqa: PLC0415
+
+    certificates.set_up(home)

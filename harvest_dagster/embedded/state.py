@@ -1,0 +1,66 @@
+"""What a home remembers between one `up` and the next: `state.json`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded import ports
+from harvest_dagster.embedded.files import write_private
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STATE_FILE = "state.json"
+
+
+def new_cluster_id() -> str:
+    """Make an id of 16 random bytes, as Kafka writes them."""
+    cluster_id = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+    # The storage tool would take a leading dash for an option.
+    return cluster_id.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class State:
+    """How a home was made, its ports by name, and its passwords."""
+
+    brokers: int
+    secure: bool
+    ports: dict[str, int]
+    cluster_id: str = field(default_factory=new_cluster_id)
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    admin_password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+
+    @property
+    def nodes(self) -> range:
+        """Tell the numbers of Kafka's nodes."""
+        return range(1, self.brokers + 1)
+
+
+def choose_ports(brokers: int) -> dict[str, int]:
+    """Choose ports for PostgreSQL, for its TLS and for both listeners of each node of Kafka."""
+    nodes = range(1, brokers + 1)
+    roles = [f"{role}-{node}" for node in nodes for role in ("kafka", "controller")]
+    return ports.choose(["postgres", "postgres-tls", *roles])
+
+
+def load(home: Path) -> State | None:
+    """Read the state of a home; None when it was never set up."""
+    try:
+        return State(**json.loads((home / STATE_FILE).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError):
+        raise EmbeddedError(
+            f"{home / STATE_FILE} is damaged: delete the data with `harvest dev reset`"
+        ) from None
+
+
+def save(home: Path, state: State) -> None:
+    """Write the state of a home."""
+    write_private(home / STATE_FILE, json.dumps(asdict(state), indent=2) + "\n")

@@ -1,0 +1,55 @@
+"""What a home remembers, and its ports."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harvest_dagster.embedded import ports, state
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_state_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    """Nothing is lost, and only the owner reads it."""
+    saved = state.State(3, secure=True, ports=state.choose_ports(3))
+    state.save(tmp_path, saved)
+    assert state.load(tmp_path) == saved
+    assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_home_that_was_never_set_up_has_no_state(tmp_path: Path) -> None:
+    """That is no error."""
+    assert state.load(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"brokers": 1, "unknown": 2}'])
+def test_a_damaged_state_is_told_in_one_line(tmp_path: Path, text: str) -> None:
+    """The line says how to go on."""
+    (tmp_path / "state.json").write_text(text, encoding="utf-8")
+    with pytest.raises(EmbeddedError, match=r"^.*state.json is damaged: .*harvest dev reset`$"):
+        state.load(tmp_path)
+
+
+def test_a_secret_is_not_shown() -> None:
+    """A state that is printed keeps its passwords."""
+    made = state.State(1, secure=False, ports={})
+    assert made.password not in repr(made)
+    assert made.admin_password not in repr(made)
+
+
+def test_chosen_ports_are_free_and_differ() -> None:
+    """Each name gets a port of its own, below those that clients are given."""
+    chosen = state.choose_ports(3)
+    assert len(set(chosen.values())) == len(chosen) == 8
+    assert all(ports.is_free(port) and port < 32768 for port in chosen.values())
+
+
+def test_a_port_that_someone_listens_on_is_not_free() -> None:
+    """Whoever it is."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert not ports.is_free(server.getsockname()[1])
