@@ -1,0 +1,57 @@
+"""The command `harvest`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+import psycopg
+
+from harvest_dagster.cli.demo import demo
+from harvest_dagster.cli.dev import dev
+from harvest_dagster.cli.outbox import outbox
+from harvest_dagster.cli.pump import pump
+from harvest_dagster.cli.stash import stash
+from harvest_dagster.errors import HarvestError
+
+_INTERRUPTED = 130
+
+
+class _Group(click.Group):
+    """Prints what went wrong as one line, and keeps tracebacks for bugs."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
+        try:
+            return super().invoke(ctx)
+        except HarvestError as error:
+            _fail(str(error))
+        except psycopg.Error as error:
+            _fail(f"PostgreSQL: {' '.join(str(error).split())}")
+        except BrokenPipeError:
+            # Whoever read our output has gone; the interpreter must not write to it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(_INTERRUPTED)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="harvest-dagster")
+def main() -> None:
+    """Messages from PostgreSQL to Kafka: stashed in your transaction, out once and in order.
+
+    Where PostgreSQL and Kafka are is told by HARVEST_POSTGRES and HARVEST_KAFKA, by harvest.toml,
+    or else by the servers that `harvest dev up` started here.
+    """
+
+
+for _command in (demo, dev, outbox, pump, stash):
+    main.add_command(_command)
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"harvest: {message}", err=True)
+    sys.exit(1)

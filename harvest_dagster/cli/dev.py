@@ -1,0 +1,136 @@
+"""`harvest dev ...`: PostgreSQL and Kafka of this machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harvest_dagster import embedded
+from harvest_dagster.config import load_settings
+from harvest_dagster.embedded import logs as server_logs
+from harvest_dagster.embedded.psql import become_psql
+
+if TYPE_CHECKING:
+    from harvest_dagster.embedded import Server, Servers
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _settled(_context: click.Context, _option: click.Parameter, home: Path | None) -> Path:
+    return load_settings(home=home).home
+
+
+_home = click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    callback=_settled,
+    help="Where the servers keep their state; .harvest by default.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, with the passwords.")
+
+
+@click.group()
+def dev() -> None:
+    """Run a real PostgreSQL and a real Kafka on this machine."""
+
+
+@dev.command()
+@_home
+@click.option("--brokers", type=click.Choice(["1", "3"]), help="Nodes of Kafka; 1 by default.")
+@click.option("--secure", is_flag=True, default=None, help="Make both ask for TLS and passwords.")
+@click.option("--new-ports", is_flag=True, help="Restart the servers on other ports.")
+@_json
+def up(
+    *, home: Path, brokers: str | None, secure: bool | None, new_ports: bool, as_json: bool
+) -> None:
+    """Start PostgreSQL and Kafka, and return when both answer.
+
+    The first time this downloads Kafka (44 MB), and sets both up. Run it again at any time: it
+    starts what does not run. While the servers run every other command finds them by itself.
+    """
+    nodes = int(brokers) if brokers else None
+    servers = embedded.up(home, brokers=nodes, secure=secure, new_ports=new_ports, say=_say)
+    _show(servers, as_json=as_json)
+
+
+@dev.command()
+@_home
+def down(*, home: Path) -> None:
+    """Stop both; their data stays."""
+    embedded.down(home, say=_say)
+
+
+@dev.command()
+@_home
+@_json
+def status(*, home: Path, as_json: bool) -> None:
+    """Tell what runs where; the exit code is 0 also when nothing does (see "running")."""
+    _show(embedded.status(home).servers, as_json=as_json)
+
+
+@dev.command()
+@_home
+@click.argument("name", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is logged from now on.")
+@click.option("-n", "--lines", type=click.IntRange(0), default=20, show_default=True)
+def logs(*, home: Path, name: str | None, follow: bool, lines: int) -> None:
+    """Print the last lines of all logs, or of the log of one server: postgres, kafka-1, ..."""
+    for line in server_logs.tail(home, name, lines, follow=follow):
+        click.echo(line)
+
+
+@dev.command()
+@_home
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def reset(*, home: Path, yes: bool) -> None:
+    """Stop both, and delete their data."""
+    if not yes:
+        click.confirm(f"Delete all data of the servers in {home}?", abort=True, err=True)
+    embedded.reset(home, say=_say)
+
+
+@dev.command(context_settings={"ignore_unknown_options": True})
+@_home
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def psql(*, home: Path, arguments: tuple[str, ...]) -> None:
+    """Run psql, with these arguments, in the database of this home."""
+    become_psql(embedded.status(home).servers, arguments)
+
+
+def _show(servers: Servers | None, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(_as_dict(servers), indent=2))
+    elif servers is None:
+        click.echo("no servers were set up here: start them with `harvest dev up`")
+    else:
+        for server in servers.each:
+            state = f"runs as {server.pid}" if server.running else "does not run"
+            click.echo(f"{server.name:12} {state:16} port {server.port}  log {server.log}")
+        click.echo(f"\nPostgreSQL {re.sub(':[^:@]*@', ':***@', servers.postgres)}")
+        click.echo(f"Kafka      {servers.kafka}")
+
+
+def _as_dict(servers: Servers | None) -> dict[str, Any]:
+    return {
+        "running": servers.running if servers else False,
+        "postgres": servers.postgres if servers else None,
+        "kafka": servers.kafka if servers else None,
+        "kafka_config": servers.kafka_config if servers else {},
+        "servers": [_as_row(server) for server in servers.each] if servers else [],
+    }
+
+
+def _as_row(server: Server) -> dict[str, Any]:
+    return {
+        "name": server.name,
+        "port": server.port,
+        "pid": server.pid,
+        "running": server.running,
+        "log": str(server.log),
+    }

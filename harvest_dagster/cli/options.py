@@ -1,0 +1,45 @@
+"""Options that several commands share, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import psycopg
+
+from harvest_dagster.config import Settings, load_settings
+from harvest_dagster.outbox.table import Outbox
+
+_CONNECT_SECONDS = 10
+
+postgres_option = click.option(
+    "--postgres", metavar="URL", help="PostgreSQL, as postgresql://... [env: HARVEST_POSTGRES]"
+)
+outbox_option = click.option(
+    "--outbox", metavar="TABLE", help="The outbox's table [default: outbox; env: HARVEST_OUTBOX]"
+)
+size_option = click.option(
+    "--max-message-bytes",
+    type=click.IntRange(1),
+    help="The largest message that your topics take [default: 1048588, as Kafka's]",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+@contextmanager
+def connected(settings: Settings) -> Iterator[psycopg.Connection[Any]]:
+    """Connect to PostgreSQL for one transaction, committed if all goes well."""
+    with psycopg.connect(
+        settings.postgres_url(), connect_timeout=_CONNECT_SECONDS, application_name="harvest"
+    ) as connection:
+        yield connection
+
+
+def chosen(
+    postgres: str | None, outbox: str | None, max_message_bytes: int | None = None
+) -> tuple[Settings, Outbox]:
+    """Make settings, and the outbox that they name."""
+    settings = load_settings(postgres=postgres, outbox=outbox, max_message_bytes=max_message_bytes)
+    return settings, Outbox.named(settings.outbox, max_message_bytes=settings.max_message_bytes)

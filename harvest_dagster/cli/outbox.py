@@ -1,0 +1,174 @@
+"""`harvest outbox`: make, mend, check and measure the outbox's table."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import click
+import psycopg
+
+from harvest_dagster.cli.options import (
+    chosen,
+    connected,
+    json_option,
+    outbox_option,
+    postgres_option,
+)
+from harvest_dagster.cli.show import print_json, print_table, size
+from harvest_dagster.errors import OutboxError
+from harvest_dagster.outbox.check import Finding, Level
+from harvest_dagster.outbox.check import check as check_table
+from harvest_dagster.outbox.privileges import Grant, harvester_grants, lacking, stasher_grants
+from harvest_dagster.outbox.schema import Kind, to_native
+from harvest_dagster.outbox.schema import create as create_table
+from harvest_dagster.outbox.schema import migrate as migrate_table
+from harvest_dagster.outbox.stats import stats as read_stats
+from harvest_dagster.postgres.names import TableName
+
+
+@click.group()
+def outbox() -> None:
+    """Make, mend, check and measure the outbox's table."""
+
+
+@outbox.command()
+@click.option(
+    "--kind",
+    type=click.Choice([kind.value for kind in Kind]),
+    default=Kind.NATIVE.value,
+    show_default=True,
+    help="native: bytes, Kafka's limits alone; goharvest: its table, column for column.",
+)
+@outbox_option
+@postgres_option
+def create(kind: str, outbox: str | None, postgres: str | None) -> None:
+    """Create the outbox and the schema `harvest`; change nothing that is there."""
+    settings, place = chosen(postgres, outbox)
+    with connected(settings) as connection:
+        made = create_table(connection, place.table, Kind(kind))
+    click.echo(
+        f"created {place.table} ({kind})" if made else f"{place.table} is there already, unchanged"
+    )
+
+
+@outbox.command()
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+@click.option(
+    "--to-native",
+    "native",
+    is_flag=True,
+    help="Turn goharvest's columns into bytes. It rewrites the table; stop goharvest first.",
+)
+@outbox_option
+@postgres_option
+def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | None) -> None:
+    """Bring the schema `harvest` up to date, and mend what `check` finds and can mend safely."""
+    settings, place = chosen(postgres, outbox)
+    with connected(settings) as connection:
+        mended = migrate_table(connection, place.table)
+        turned = native and to_native(connection, place.table)
+        left = [f for f in check_table(connection, place.table) if f.level is Level.ERROR]
+        if dry_run:
+            connection.rollback()
+    did = "would mend" if dry_run else "mended"
+    for finding in mended:
+        click.echo(f"{did}: {finding.what}")
+    if turned:
+        click.echo(f"{'would turn' if dry_run else 'turned'} {place.table} into a table of bytes")
+    for finding in left:
+        click.echo(f"{finding.level}: {finding.what}")
+    if left:
+        raise OutboxError(
+            f"this can't be mended safely: see `harvest outbox check` for {place.table}"
+        )
+    if not mended and not turned:
+        click.echo(f"{place.table} is up to date")
+
+
+@outbox.command()
+@click.option("--stasher", metavar="ROLE", help="Check that this role may stash.")
+@click.option("--harvester", metavar="ROLE", help="Check that this role may harvest.")
+@json_option
+@outbox_option
+@postgres_option
+def check(
+    *,
+    stasher: str | None,
+    harvester: str | None,
+    as_json: bool,
+    outbox: str | None,
+    postgres: str | None,
+) -> None:
+    """Tell what is wrong with the table, how to mend it, and the least grants it needs.
+
+    Exit code 1 if there is an error, 0 if there are warnings or notes at most.
+    """
+    settings, place = chosen(postgres, outbox)
+    with connected(settings) as connection:
+        findings = check_table(connection, place.table)
+        grants = _grants(connection, place.table, findings)
+        for role, wanted in ((stasher, "stasher"), (harvester, "harvester")):
+            if role and grants:
+                findings += lacking(connection, place.table, role, grants[wanted])
+    roles = {"stasher": stasher or "stasher", "harvester": harvester or "harvester"}
+    least = {who: [grant.sql(roles[who]) for grant in wanted] for who, wanted in grants.items()}
+    if as_json:
+        print_json({"findings": [asdict(finding) for finding in findings], "grants": least})
+    else:
+        _print_check(place.table, findings, least)
+    if any(finding.level is Level.ERROR for finding in findings):
+        sys.exit(1)
+
+
+@outbox.command()
+@json_option
+@outbox_option
+@postgres_option
+def stats(*, as_json: bool, outbox: str | None, postgres: str | None) -> None:
+    """Count what waits in the outbox, and tell how its table does."""
+    settings, place = chosen(postgres, outbox)
+    with connected(settings) as connection:
+        found = read_stats(connection, place.table)
+    if as_json:
+        print_json(asdict(found))
+        return
+    oldest = "-" if found.oldest_seconds is None else f"{found.oldest_seconds:,.1f} s"
+    print_table(
+        ("outbox", str(place.table)),
+        [
+            ("records", f"{found.records:,}"),
+            ("oldest", oldest),
+            ("ids", "-" if found.first_id is None else f"{found.first_id} to {found.last_id}"),
+            ("values", size(found.value_bytes)),
+            ("on disk", size(found.disk_bytes)),
+            ("dead rows", f"{found.dead_rows:,}"),
+            ("last vacuum", found.last_vacuum or "-"),
+            *((f"topic {topic}", f"{count:,}") for topic, count in found.topics.items()),
+        ],
+    )
+
+
+def _grants(
+    connection: psycopg.Connection[Any], table: TableName, findings: list[Finding]
+) -> dict[str, list[Grant]]:
+    if any(finding.level is Level.ERROR for finding in findings):
+        return {}
+    return {
+        "stasher": stasher_grants(connection, table),
+        "harvester": harvester_grants(connection, table),
+    }
+
+
+def _print_check(table: TableName, findings: list[Finding], grants: dict[str, list[str]]) -> None:
+    for finding in findings:
+        click.echo(f"{finding.level}: {finding.what}")
+        for statement in finding.mend:
+            click.echo(f"    {' '.join(statement.split())};")
+    if not any(finding.level is Level.ERROR for finding in findings):
+        click.echo(f"{table} is fit to stash into and to harvest from")
+    for who, statements in grants.items():
+        click.echo(f"\nThe least that a {who} needs:")
+        for statement in statements:
+            click.echo(f"    {statement};")

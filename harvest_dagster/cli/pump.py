@@ -1,0 +1,69 @@
+"""`harvest pump`: make load for an outbox."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import click
+
+from harvest_dagster.cli.options import chosen, connected, outbox_option, postgres_option
+from harvest_dagster.cli.show import Progress
+from harvest_dagster.outbox import Message
+from harvest_dagster.outbox import stash as stash_messages
+
+_FASTEST_BATCH = 10_000
+_BATCHES_A_SECOND = 20
+
+
+@click.command()
+@click.option("--records", default=100_000, show_default=True, type=click.IntRange(0))
+@click.option("--keys", default=1000, show_default=True, type=click.IntRange(1))
+@click.option("--topic", default="pump", show_default=True)
+@click.option(
+    "--size", default=100, show_default=True, type=click.IntRange(0), help="Bytes a value."
+)
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Messages a second, at most.")
+@click.option("--batch", type=click.IntRange(1), help="Messages a transaction.")
+@outbox_option
+@postgres_option
+def pump(
+    *,
+    records: int,
+    keys: int,
+    topic: str,
+    size: int,
+    rate: float | None,
+    batch: int | None,
+    outbox: str | None,
+    postgres: str | None,
+) -> None:
+    """Stash made-up messages, to try out and to measure.
+
+    Each value begins with the message's number, so that a reader can tell order, loss and doubles;
+    a message's key is its number modulo --keys.
+    """
+    settings, place = chosen(postgres, outbox)
+    step = batch or _batch(rate)
+    progress = Progress("messages stashed", records)
+    start = time.monotonic()
+    with connected(settings) as connection:
+        for first in range(0, records, step):
+            messages = _messages(range(first, min(first + step, records)), keys, topic, size)
+            progress.add(stash_messages(connection, messages, outbox=place))
+            connection.commit()
+            if rate:
+                time.sleep(max(0.0, start + progress.count / rate - time.monotonic()))
+    click.echo(f"{progress.line()} into {place.table}")
+
+
+def _batch(rate: float | None) -> int:
+    if rate is None:
+        return _FASTEST_BATCH
+    return max(1, min(_FASTEST_BATCH, int(rate / _BATCHES_A_SECOND)))
+
+
+def _messages(numbers: range, keys: int, topic: str, size: int) -> Iterator[Message]:
+    for number in numbers:
+        value = str(number).encode().ljust(size, b" ")
+        yield Message(topic, str(number % keys), value)

@@ -1,0 +1,57 @@
+"""`harvest stash`: JSON lines into the outbox, all in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+import click
+
+from harvest_dagster.cli.options import (
+    chosen,
+    connected,
+    outbox_option,
+    postgres_option,
+    size_option,
+)
+from harvest_dagster.cli.show import Progress
+from harvest_dagster.errors import MessageError
+from harvest_dagster.outbox import Message
+from harvest_dagster.outbox import stash as stash_messages
+from harvest_dagster.outbox.lines import LineReader
+
+
+@click.command()
+@click.argument("file", type=click.File(encoding="utf-8"), default="-")
+@size_option
+@outbox_option
+@postgres_option
+def stash(
+    file: TextIO, max_message_bytes: int | None, outbox: str | None, postgres: str | None
+) -> None:
+    """Stash the messages of FILE (standard input if none), a JSON object a line: all or none.
+
+    \b
+    {"topic": "orders", "key": "7", "value": {"total": 12.5}, "headers": {"trace": "ab12"}}
+
+    key and value may be null, or key_base64 and value_base64 for bytes; headers may also be an
+    array of [key, value]; partition is optional. A bad line is named, and nothing is stashed.
+    """  # noqa: D301 - click's mark for a block that is not to be wrapped
+    settings, place = chosen(postgres, outbox, max_message_bytes)
+    lines, progress = LineReader(file), Progress("messages")
+    try:
+        with connected(settings) as connection:
+            count = stash_messages(connection, _counted(lines, progress), outbox=place)
+    except MessageError as error:
+        raise MessageError(f"line {lines.number}: {error}; nothing was stashed") from None
+    except UnicodeDecodeError as error:
+        raise MessageError(
+            f"after line {lines.number}: not UTF-8 ({error.reason}); nothing was stashed"
+        ) from None
+    click.echo(f"stashed {count:,} messages into {place.table}")
+
+
+def _counted(messages: Iterable[Message], progress: Progress) -> Iterator[Message]:
+    for message in messages:
+        progress.add(1)
+        yield message

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from tests.conftest import Harvest
+
+COMMANDS = [
+    ("outbox", "create"),
+    ("outbox", "migrate"),
+    ("outbox", "check"),
+    ("outbox", "stats"),
+    ("stash",),
+    ("pump", "--records", "1"),
+]
+SECRET = "hunter2"  # noqa: S105 - what must not be shown
+
+
+@pytest.fixture(params=COMMANDS, ids=" ".join)
+def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Each command that needs PostgreSQL."""
+    words: tuple[str, ...] = request.param
+    return words
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"postgresql://harvest:{SECRET}@127.0.0.1:1/db", "Connection refused"),
+        (f"postgresql://harvest:{SECRET}%zz@127.0.0.1/db", "postgres: this is no URL"),
+        ("", "no PostgreSQL is configured: set HARVEST_POSTGRES"),
+    ],
+)
+def test_no_postgres(harvest: Harvest, command: tuple[str, ...], url: str, said: str) -> None:
+    """Where there is no PostgreSQL each command says so in one line, without the password."""
+    failed = harvest(*command, HARVEST_POSTGRES=url)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("harvest: ")
+    assert (failed.stderr.count("\n"), said in failed.stderr) == (1, True)
+    assert SECRET not in failed.stderr
+
+
+def test_wrong_password(harvest: Harvest, database: str) -> None:
+    """A password that is wrong is told in one line, which does not show it."""
+    url = sa.make_url(database).set(password=SECRET).render_as_string(hide_password=False)
+    failed = harvest("outbox", "stats", "--postgres", url)
+    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+    assert "password authentication failed" in failed.stderr
+    assert SECRET not in failed.stderr
+
+
+@pytest.mark.parametrize("table", ["a b", "50%", "a" * 64, '"\udcff"', "out;box"])
+def test_bad_table_name(harvest: Harvest, command: tuple[str, ...], table: str) -> None:
+    """A name that is no table's is refused in one line."""
+    failed = harvest(*command, "--outbox", table)
+    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+    assert failed.stderr.startswith("harvest: ")
+
+
+@pytest.mark.parametrize("words", [("outbox", "stats"), ("pump",), ("stash",)])
+def test_missing_table(harvest: Harvest, words: tuple[str, ...]) -> None:
+    """A table that is not there is told in one line, with how to make it."""
+    line = '{"topic": "t", "key": "k", "value": 1}'
+    failed = harvest(*words, "--outbox", "nowhere", stdin=line)
+    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+    assert "harvest outbox create --outbox nowhere" in failed.stderr
+
+
+def test_schema_that_is_not_there(harvest: Harvest) -> None:
+    """What PostgreSQL itself refuses is told in one line."""
+    failed = harvest("outbox", "create", "--outbox", "nowhere.outbox")
+    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+    assert 'PostgreSQL: schema "nowhere" does not exist' in failed.stderr
+
+
+def test_broken_project_file(harvest: Harvest) -> None:
+    """A harvest.toml that is none is told in one line."""
+    Path("harvest.toml").write_text("outbox = ")
+    failed = harvest("outbox", "stats")
+    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+    assert "harvest.toml can't be read" in failed.stderr
+
+
+@pytest.mark.parametrize("words", [("outbox", "creat"), ("nothing",), ("stash", "nowhere.jsonl")])
+def test_usage(harvest: Harvest, words: tuple[str, ...]) -> None:
+    """What is no command, or no file, is a fault of usage."""
+    failed = harvest(*words)
+    assert (failed.returncode, "Traceback" in failed.stderr) == (2, False)
