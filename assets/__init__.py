@@ -1,0 +1,1 @@
+"""Assets: what produces data, and stashes the messages about it."""

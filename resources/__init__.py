@@ -1,0 +1,1 @@
+"""Resources: what assets, ops and sensors are configured with."""

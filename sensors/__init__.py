@@ -1,0 +1,1 @@
+"""Sensors: what leads and starts the harvest."""
