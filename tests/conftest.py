@@ -1,0 +1,149 @@
+"""Fixtures that all tests share: one PostgreSQL and one Kafka, and for each test its own of each.
+
+All workers share the servers of the home `.harvest/test`: the first that needs them starts them,
+the others find them running, and the end of the run throws them away. HARVEST_TEST_HOME names
+another home, whose servers stay for the next run. A test's database is a copy of a template in which the schema
+`harvest` and an outbox stand; its topics have names that nobody else uses.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from filelock import FileLock
+from psycopg.rows import dict_row
+
+from harvest_dagster import embedded
+from harvest_dagster.embedded import Servers
+from harvest_dagster.outbox import Message
+from harvest_dagster.outbox.schema import Kind, create
+from harvest_dagster.postgres.names import TableName
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = os.environ.get("HARVEST_TEST_HOME")
+HOME = Path(KEPT) if KEPT else ROOT / ".harvest" / "test"
+TEMPLATE = "template_outbox"
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """No test reads the settings of whoever runs it."""
+    for name in [name for name in os.environ if name.startswith("HARVEST_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))
+
+
+@pytest.fixture(scope="session")
+def servers() -> Servers:
+    """PostgreSQL and Kafka, running."""
+    return embedded.up(HOME, say=lambda _line: None)
+
+
+@pytest.fixture(scope="session")
+def template(servers: Servers) -> str:
+    """The database that each test's own is a copy of."""
+    with (
+        FileLock(HOME / "template.lock"),
+        psycopg.connect(servers.postgres, autocommit=True) as admin,
+    ):
+        known = admin.execute("SELECT FROM pg_database WHERE datname = %s", (TEMPLATE,)).fetchone()
+        if known is None:
+            _make_template(servers, admin)
+    return TEMPLATE
+
+
+@pytest.fixture
+def database(servers: Servers, template: str) -> Iterator[str]:
+    """The URL of a database of this test's own."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(servers.postgres, autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE {template} STRATEGY WAL_LOG')
+        yield _url(servers, name)
+        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def connection(database: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to this test's database."""
+    with psycopg.connect(database) as connection:
+        yield connection
+
+
+Stashed = Callable[..., list[Message]]
+
+
+@pytest.fixture
+def stashed(database: str) -> Stashed:
+    """Read what is committed in an outbox, as the messages that it was stashed from."""
+
+    def read(table: str = "outbox") -> list[Message]:
+        with psycopg.connect(database, row_factory=dict_row) as connection:
+            rows = connection.execute(f"SELECT * FROM {table} ORDER BY id")
+            return [_message(row) for row in rows]
+
+    return read
+
+
+@pytest.fixture
+def topic() -> str:
+    """A topic's name that nobody else uses."""
+    return f"topic-{uuid.uuid4().hex}"
+
+
+Harvest = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def harvest(database: str) -> Harvest:
+    """Run the command `harvest` on this test's database."""
+
+    def run(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "harvest_dagster", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "HARVEST_POSTGRES": database, **environment},
+        )
+
+    return run
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Stop the servers when the last worker is done, and throw away what the tests left in them."""
+    is_worker = hasattr(session.config, "workerinput")
+    if not is_worker and not KEPT and HOME.exists():
+        embedded.reset(HOME, say=lambda _line: None)
+
+
+def _make_template(servers: Servers, admin: psycopg.Connection[Any]) -> None:
+    draft = f"{TEMPLATE}_draft"
+    admin.execute(f"DROP DATABASE IF EXISTS {draft}")
+    admin.execute(f"CREATE DATABASE {draft}")
+    with psycopg.connect(_url(servers, draft)) as connection:
+        create(connection, TableName("outbox"), Kind.NATIVE)
+        create(connection, TableName("goharvest_outbox"), Kind.GOHARVEST)
+    admin.execute(f"ALTER DATABASE {draft} RENAME TO {TEMPLATE}")
+
+
+def _url(servers: Servers, database: str) -> str:
+    base, _, options = servers.postgres.partition("?")
+    url = f"{base.rpartition('/')[0]}/{database}"
+    return f"{url}?{options}" if options else url
+
+
+def _message(row: dict[str, Any]) -> Message:
+    headers = zip(row["kafka_header_keys"], row["kafka_header_values"], strict=True)
+    partition = row.get("kafka_partition")
+    return Message(row["kafka_topic"], row["kafka_key"], row["kafka_value"], headers, partition)

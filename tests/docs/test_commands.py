@@ -1,0 +1,85 @@
+"""Every command and example of the README and the docs does what it is said to do."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from harvest_dagster.embedded import Servers
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CI_COMMANDS = {"make demo", "make test"}
+
+
+def blocks(language: str) -> list[Any]:
+    """All examples in a language, each named by its page."""
+    return [
+        pytest.param(text, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, (found, text) in enumerate(FENCE.findall(page.read_text()))
+        if found == language
+    ]
+
+
+@pytest.fixture
+def environment(database: str, servers: Servers, tmp_path: Path) -> dict[str, str]:
+    """A shell in which `harvest` is on the path, and finds this test's servers."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {
+        **os.environ,
+        "PATH": path,
+        "HARVEST_HOME": str(tmp_path / "home"),
+        "HARVEST_POSTGRES": database,
+        "HARVEST_KAFKA": servers.kafka,
+    }
+
+
+@pytest.mark.parametrize("text", blocks("sh"))
+def test_shell(text: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """A block of commands ends well."""
+    lines = [line for line in text.splitlines() if line.split("  ")[0] not in CI_COMMANDS]
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", blocks("python"))
+def test_python(text: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """An example runs as it stands."""
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("text", blocks("sql"))
+def test_sql(text: str, connection: psycopg.Connection[Any]) -> None:
+    """A block of SQL is taken by a database that has an outbox."""
+    connection.execute(text)
+    connection.rollback()
+
+
+def test_make_commands_are_run_by_ci() -> None:
+    """What a test can't run, because it runs the tests, `.ci/run` runs."""
+    script = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert set(script) >= CI_COMMANDS
