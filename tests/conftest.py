@@ -2,8 +2,8 @@
 
 All workers share the servers of the home `.harvest/test`: the first that needs them starts them,
 the others find them running, and the end of the run throws them away. HARVEST_TEST_HOME names
-another home, whose servers stay for the next run. A test's database is a copy of a template in which the schema
-`harvest` and an outbox stand; its topics have names that nobody else uses.
+another home, whose servers stay for the next run. A test's database is a copy of a template in
+which the schema `harvest` and an outbox stand; its topics have names that nobody else uses.
 """
 
 from __future__ import annotations
