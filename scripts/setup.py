@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -131,7 +132,7 @@ def say(line: str) -> None:
     print(f"setup {line}", flush=True)
 
 
-def fail(line: str) -> None:
+def fail(line: str) -> NoReturn:
     """End with one line."""
     sys.exit(f"setup: {line}")
 
