@@ -64,7 +64,10 @@ def create(kind: str, outbox: str | None, postgres: str | None) -> None:
 @outbox_option
 @postgres_option
 def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | None) -> None:
-    """Bring the schema `harvest` up to date, and mend what `check` finds and can mend safely."""
+    """Bring the schema `harvest` up to date, and mend what `check` finds and can mend safely.
+
+    Exit code 1 if an error is left that can't be mended without a choice of yours.
+    """
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
         mended = migrate_table(connection, place.table)

@@ -1,7 +1,7 @@
 """How messages get into one table over one connection: statements and row encoder, remembered.
 
 A plan is made from the catalogue at a connection's first stash and kept for as long as the
-connection lives. It is forgotten after any database error, since the table may have changed.
+connection lives. It is forgotten after any error, since the table may have changed.
 """
 
 from __future__ import annotations

@@ -33,6 +33,14 @@ from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.table import Outbox, Shape
 
 
+class _TypedText(sa.Text):
+    """Text that says so: psycopg2's literals would turn into the bytes of a column that changed."""
+
+    def bind_expression(self, bindvalue: sa.BindParameter[str]) -> sa.Cast[str]:
+        """Cast each parameter."""
+        return sa.cast(bindvalue, sa.Text())
+
+
 def stash(
     target: Session | scoped_session[Any] | Connection,
     messages: Message | Iterable[Message],
@@ -163,7 +171,7 @@ def _type(shape: Shape, name: str) -> sa.types.TypeEngine[Any]:
         return sa.DateTime(timezone=True)
     if name == "kafka_partition":
         return sa.Integer()
-    plain = sa.Text() if shape.is_text(name) else sa.LargeBinary()
+    plain = _TypedText() if shape.is_text(name) else sa.LargeBinary()
     return ARRAY(plain) if name.startswith("kafka_header") else plain
 
 

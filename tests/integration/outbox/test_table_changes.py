@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, LiteralString
 
 import psycopg
 import pytest
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
 TABLE = TableName("goharvest_outbox")
 # As bytea's own text, this would be read as the one letter A.
 MANGLED_IF_READ_AS_BYTEA = Message("orders", r"\x41", r"\x41")
+by_each_statement = pytest.mark.parametrize(
+    ("many", "ids"),
+    [(False, False), (True, False), (True, True)],
+    ids=["insert", "copy", "returning"],
+)
 DATABASE_ERRORS = (psycopg.Error, sa.exc.DBAPIError)
 
 
-@pytest.mark.parametrize("ids", [False, True])
-@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+@by_each_statement
 async def test_turned_to_native(
     way: Way, connection: psycopg.Connection[Any], many: bool, ids: bool, stashed: Stashed
 ) -> None:
@@ -38,6 +43,29 @@ async def test_turned_to_native(
     await way.put(messages, outbox=TABLE.sql, ids=ids)
     await way.commit()
     assert stashed(TABLE.sql) == [message, message]
+
+
+@pytest.mark.parametrize("column", ["kafka_key", "kafka_value", "kafka_header_values"])
+@by_each_statement
+async def test_one_column_turned(
+    way: Way,
+    connection: psycopg.Connection[Any],
+    many: bool,
+    ids: bool,
+    column: str,
+    stashed: Stashed,
+) -> None:
+    """A single column that turns to bytes under a live connection never keeps other bytes."""
+    message = Message("orders", r"\x41", r"\x41", {"h": r"\x41"})
+    messages = [message] if many else message
+    await way.put(messages, outbox=TABLE.sql)
+    await way.commit()
+    connection.execute(_turn(column))
+    connection.commit()
+    with suppress(*DATABASE_ERRORS):
+        await way.put(messages, outbox=TABLE.sql, ids=ids)
+        await way.commit()
+    assert set(stashed(TABLE.sql)) == {message}
 
 
 async def test_bytes_after_turning_native(way: Way, connection: psycopg.Connection[Any]) -> None:
@@ -73,3 +101,14 @@ async def test_table_that_goes_away(way: Way, connection: psycopg.Connection[Any
     await way.rollback()
     with pytest.raises(OutboxError, match="there is no table outbox"):
         await way.put(MANGLED_IF_READ_AS_BYTEA)
+
+
+def _turn(column: str) -> LiteralString:
+    if column == "kafka_header_values":
+        return (
+            "ALTER TABLE goharvest_outbox ALTER kafka_header_values TYPE bytea[]"
+            " USING harvest.as_bytes(kafka_header_values)"
+        )
+    return (
+        f"ALTER TABLE goharvest_outbox ALTER {column} TYPE bytea USING convert_to({column}, 'UTF8')"
+    )
