@@ -11,9 +11,14 @@ import psycopg
 
 from harvest_dagster.cli.demo import demo
 from harvest_dagster.cli.dev import dev
+from harvest_dagster.cli.history import history
+from harvest_dagster.cli.lease import lease
 from harvest_dagster.cli.outbox import outbox
+from harvest_dagster.cli.parked import parked
 from harvest_dagster.cli.pump import pump
+from harvest_dagster.cli.reap import reap
 from harvest_dagster.cli.stash import stash
+from harvest_dagster.cli.status import status
 from harvest_dagster.errors import HarvestError
 
 _INTERRUPTED = 130
@@ -28,7 +33,7 @@ class _Group(click.Group):
         except HarvestError as error:
             _fail(str(error))
         except psycopg.Error as error:
-            _fail(f"PostgreSQL: {' '.join(str(error).split())}")
+            _fail(f"PostgreSQL: {' '.join(str(error).split())}{_advice(error)}")
         except BrokenPipeError:
             # Whoever read our output has gone; the interpreter must not write to it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -48,8 +53,14 @@ def main() -> None:
     """
 
 
-for _command in (demo, dev, outbox, pump, stash):
+for _command in (demo, dev, history, lease, outbox, parked, pump, reap, stash, status):
     main.add_command(_command)
+
+
+def _advice(error: psycopg.Error) -> str:
+    """Tell how to make a table of ours that is missing."""
+    is_ours = isinstance(error, psycopg.errors.UndefinedTable) and '"harvest.' in str(error)
+    return "; run `harvest outbox migrate`" if is_ours else ""
 
 
 def _fail(message: str) -> NoReturn:

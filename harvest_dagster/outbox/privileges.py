@@ -12,6 +12,18 @@ from harvest_dagster.outbox.check import Finding, Level
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName, quoted
 
+_ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_OWN = {
+    "identity": ("SELECT",),
+    "migration": ("SELECT",),
+    "lease": _ALL,
+    "claim": _ALL,
+    "event": _ALL,
+    "parked": _ALL,
+    "retained": _ALL,
+}
+"""What the leader does with our own tables."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -42,7 +54,8 @@ def harvester_grants(connection: psycopg.Connection[Any], table: TableName) -> l
     grants = [schema, Grant("SELECT", table.sql), Grant("DELETE", table.sql)]
     if "leader_id" in shape.columns:
         grants.append(Grant("UPDATE (leader_id)", table.sql))
-    return [*grants, Grant("USAGE", "SCHEMA harvest")]
+    own = [Grant(privilege, f"harvest.{name}") for name, ps in _OWN.items() for privilege in ps]
+    return [*grants, Grant("USAGE", "SCHEMA harvest"), *own]
 
 
 def lacking(
@@ -67,7 +80,7 @@ def _has(connection: psycopg.Connection[Any], table: TableName, role: str, grant
         return _one(connection, "has_schema", (role, name, privilege))
     if column:
         return _one(connection, "has_column", (role, table.sql, column.rstrip(")"), privilege))
-    return _one(connection, "has_table", (role, table.sql, privilege))
+    return _one(connection, "has_table", (role, grant.on, privilege))
 
 
 def _relation(connection: psycopg.Connection[Any], table: TableName) -> Any:  # noqa: ANN401 - a row

@@ -1,0 +1,184 @@
+"""How fast the harvest drains a backlog, as ratios to loops without guarantees, in one run.
+
+    python -m benchmarks.harvest [--records N] [--rounds N] [--large N] [--json]
+
+It uses the servers that harvest_dagster's settings name (`harvest dev up` starts them); each
+contender has a database and topics of its own, which are dropped afterwards. A contender's rate is
+taken from its first mark to its last purge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import psycopg
+
+from benchmarks.ceilings import loop, raw_copy_out, raw_produce
+from benchmarks.place import Place, place
+from benchmarks.report import Result, medians, report
+from harvest_dagster.election import lease as leases
+from harvest_dagster.harvest.tour import Tour
+
+_PLAIN = "plain loop, in transactions"
+_HOT = 3000
+"""At least once sends a hot key's records one by one, so fewer of them tell its rate."""
+_WIDE = {"max_in_flight_records": 4000, "mark_query_records": 1000}
+
+
+def main() -> None:
+    """Measure all."""
+    given = _arguments()
+    if given.child:
+        with place() as here:
+            print(_drained(here, given.child, given.records, given.keys, size=given.size))
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        return
+    results = _backlog(given.rounds, given.records) + _hot(given.rounds, given.records)
+    results += _flat(given.records, given.large) if given.large else []
+    report("harvest", results + _memory(given.records), as_json=given.json)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--large", type=int, default=0, help="a second, larger backlog")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--keys", type=int, default=1000, help=argparse.SUPPRESS)
+    parser.add_argument("--size", type=int, default=100, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _backlog(rounds: int, records: int) -> list[Result]:
+    contenders: dict[str, Callable[[Place], float]] = {
+        "raw produce": lambda here: raw_produce(here, records),
+        "raw COPY out": lambda here: raw_copy_out(here, records),
+        "plain loop": lambda here: loop(here, records, marks=False, transactions=False),
+        _PLAIN: lambda here: loop(here, records, marks=False, transactions=True),
+        "plain loop, row marks": lambda here: loop(here, records, marks=True, transactions=False),
+        "exactly_once": lambda here: drain(here, "exactly_once", records),
+        "at_least_once": lambda here: drain(here, "at_least_once", records, **_WIDE),
+    }
+    found = medians(rounds, {name: _placed(run, records) for name, run in contenders.items()})
+    targets = {"exactly_once": (_PLAIN, ">= 0.75"), "at_least_once": ("plain loop", ">= 0.4")}
+    return [_result(name, found, *targets.get(name, ("plain loop", ""))) for name in contenders]
+
+
+def _hot(rounds: int, records: int) -> list[Result]:
+    many, few = "exactly_once, 1,000 keys", "at_least_once, one key"
+    contenders: dict[str, Callable[[], float]] = {
+        many: _placed(lambda here: drain(here, "exactly_once", records), records),
+        "exactly_once, one key": _placed(
+            lambda here: drain(here, "exactly_once", records), records, keys=1
+        ),
+        few: _placed(lambda here: drain(here, "at_least_once", _HOT), _HOT, keys=1),
+    }
+    found = medians(rounds, contenders)
+    goharvest = Result(few, found[few], "/s", "goharvest's 165/s, as measured", found[few] / 165)
+    return [_result("exactly_once, one key", found, many, ">= 0.9"), goharvest]
+
+
+def _flat(records: int, large: int) -> list[Result]:
+    small = _placed(lambda here: drain(here, "exactly_once", records), records)()
+    rate = _placed(lambda here: drain(here, "exactly_once", large), large)()
+    held = _placed(lambda here: _drain_under_snapshot(here, records), records)()
+    of = f"backlog of {records:,}"
+    return [
+        Result(of, small, "/s"),
+        Result(f"backlog of {large:,}", rate, "/s", of, rate / small, ">= 0.9"),
+        Result("under an old snapshot", held, "/s", of, held / small, ">= 0.8"),
+    ]
+
+
+def _memory(records: int) -> list[Result]:
+    results = []
+    for delivery, count, size in (
+        ("exactly_once", records, 1000),
+        ("at_least_once", records // 2, 1000),
+        ("exactly_once", 2000, 900_000),
+    ):
+        command = [sys.executable, "-m", "benchmarks.harvest", "--child", delivery]
+        command += ["--records", str(count), "--size", str(size)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        name = f"peak memory, {delivery}, {size:,} bytes a record"
+        results.append(Result(name, float(done.stdout.split()[-1]), "MB", target="< 250"))
+    return results
+
+
+def drain(here: Place, delivery: str, records: int, **limits: int) -> float:
+    """Run a tour until all is purged; tell the rate."""
+    config = here.config(delivery, **limits)
+    with psycopg.connect(here.url, autocommit=True) as connection:
+        lease = leases.acquire(connection, config.name, 0, "benchmark", 3600)
+    tour = Tour(config, lease, 3600, lambda: True)
+    thread = threading.Thread(target=tour.run)
+    thread.start()
+    while thread.is_alive() and not tour.totals.marked:
+        time.sleep(0.001)
+    start = time.perf_counter()
+    while thread.is_alive() and tour.totals.purged < records:
+        time.sleep(0.005)
+    seconds = time.perf_counter() - start
+    tour.drain(10)
+    thread.join()
+    if tour.totals.purged != records:
+        raise SystemExit(f"{tour.totals.purged:,} of {records:,} were purged")
+    return records / seconds
+
+
+def _drain_under_snapshot(here: Place, records: int) -> float:
+    with ExitStack() as stack:
+        old = stack.enter_context(psycopg.connect(here.url))
+        old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        old.execute("SELECT count(*) FROM harvest.lease")
+        return drain(here, "exactly_once", records)
+
+
+def _drained(here: Place, delivery: str, records: int, keys: int, *, size: int) -> float:
+    # In a process of its own, so that filling does not count as the harvest's memory.
+    command = [
+        sys.executable,
+        "-c",
+        _FILL,
+        here.url,
+        here.topic,
+        str(records),
+        str(keys),
+        str(size),
+    ]
+    subprocess.run(command, check=True)
+    return drain(here, delivery, records)
+
+
+_FILL = """
+import sys
+from benchmarks.place import Place
+url, topic, records, keys, size = sys.argv[1:]
+Place(url, {}, topic, "").fill(int(records), int(keys), int(size))
+"""
+
+
+def _placed(run: Callable[[Place], float], records: int, keys: int = 1000) -> Callable[[], float]:
+    def placed() -> float:
+        with place() as here:
+            here.fill(records, keys)
+            return run(here)
+
+    return placed
+
+
+def _result(name: str, found: dict[str, float], of: str, target: str) -> Result:
+    ratio = None if name == of else found[name] / found[of]
+    return Result(name, found[name], "/s", "" if name == of else of, ratio, target)
+
+
+if __name__ == "__main__":
+    main()

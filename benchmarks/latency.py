@@ -1,0 +1,197 @@
+"""How long a message takes from its commit to a consumer, and what an idle harvest costs.
+
+    python -m benchmarks.latency [--rate N] [--seconds N] [--json]
+
+The harvest, the writer and the consumer are three processes. The writer commits one message a
+transaction and notes when each commit has returned; the consumer, `read_committed`, notes when each
+message arrives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+import psycopg
+from confluent_kafka import Consumer
+
+from benchmarks.place import Place, place
+from benchmarks.report import Result, report
+from harvest_dagster import stash
+from harvest_dagster.election import lease as leases
+from harvest_dagster.harvest.tour import Tour
+
+_SETTLE_SECONDS = 3
+_IDLE_SECONDS = 10
+_FIRST = 20
+
+
+def main() -> None:
+    """Measure all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rate", type=int, default=1000)
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        _child(json.loads(given.child[1]), given.child[0], given.rate, given.seconds)
+        return
+    results = []
+    for delivery in ("exactly_once", "at_least_once"):
+        with place() as here:
+            results += _measure(here, delivery, given.rate, given.seconds)
+    report(f"latency at {given.rate:,} commits a second", results, as_json=given.json)
+
+
+def _measure(here: Place, delivery: str, rate: int, seconds: int) -> list[Result]:
+    with _process(here, delivery, rate, seconds) as harvest, _consumer(here) as arrived:
+        time.sleep(_SETTLE_SECONDS)
+        idle = _idle(here, harvest.pid)
+        first = _first_after_idle(here, arrived)
+        arrived.clear()
+        done = _run(here, "write", rate, seconds)
+        committed: dict[str, float] = json.loads(done)
+        deadline = time.monotonic() + 10
+        while len(arrived) < len(committed) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    lags = sorted(arrived[n] - at for n, at in committed.items() if n in arrived)
+    missing = len(committed) - len(lags)
+    return [
+        Result(f"{delivery}, p50", _at(lags, 0.5) * 1e6, "us", target="< 6000"),
+        Result(f"{delivery}, p99", _at(lags, 0.99) * 1e6, "us", target="< 13000"),
+        Result(f"{delivery}, messages that did not arrive", missing, "", target="0"),
+        Result(f"{delivery}, first after idle, worst", max(first) * 1e6, "us", target="< 30000"),
+        *idle,
+    ]
+
+
+def _idle(here: Place, pid: int) -> list[Result]:
+    process, before = psutil.Process(pid), _statements(here)
+    start = process.cpu_times()
+    time.sleep(_IDLE_SECONDS)
+    end, after = process.cpu_times(), _statements(here)
+    used = (end.user + end.system - start.user - start.system) / _IDLE_SECONDS
+    return [
+        Result("idle, share of a core", used * 100, "%", target="< 2 %"),
+        Result("idle, statements a second", (after - before) / _IDLE_SECONDS, "/s", target="< 60"),
+    ]
+
+
+def _statements(here: Place) -> int:
+    """Each statement is a transaction of its own, so transactions tell their number."""
+    with psycopg.connect(here.url) as connection:
+        connection.execute("SELECT pg_stat_clear_snapshot()")
+        row = connection.execute(
+            "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+        ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _first_after_idle(here: Place, arrived: dict[str, float]) -> list[float]:
+    lags = []
+    with psycopg.connect(here.url) as connection:
+        for number in range(-_FIRST, 0):
+            stash(connection, here.message(number, 1000, 100))
+            connection.commit()
+            committed, deadline = time.time(), time.monotonic() + 5
+            while str(number) not in arrived and time.monotonic() < deadline:
+                time.sleep(0.001)
+            lags.append(arrived.get(str(number), committed + 5) - committed)
+            time.sleep(0.2)
+    return lags
+
+
+@contextmanager
+def _consumer(here: Place) -> Iterator[dict[str, float]]:
+    """Note when each message arrives, by its number, on a thread of its own."""
+    consumer = Consumer(
+        {
+            **here.kafka,
+            "group.id": here.topic,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "fetch.wait.max.ms": 1,
+        }
+    )
+    consumer.subscribe([here.topic])
+    arrived: dict[str, float] = {}
+    ended = threading.Event()
+
+    def read() -> None:
+        while not ended.is_set():
+            message = consumer.poll(0.05)
+            if message is not None and message.error() is None:
+                arrived[(message.value() or b"").split()[0].decode()] = time.time()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    yield arrived
+    ended.set()
+    thread.join()
+    consumer.close()
+
+
+@contextmanager
+def _process(
+    here: Place, delivery: str, rate: int, seconds: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(_command(here, delivery, rate, seconds), stdin=subprocess.PIPE)
+    yield process
+    process.communicate(timeout=30)
+
+
+def _run(here: Place, role: str, rate: int, seconds: int) -> str:
+    command = _command(here, role, rate, seconds)
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _command(here: Place, role: str, rate: int, seconds: int) -> list[str]:
+    fields = {"url": here.url, "kafka": here.kafka, "topic": here.topic}
+    place_ = json.dumps({**fields, "leader_topic": here.leader_topic})
+    script = [sys.executable, "-m", "benchmarks.latency", "--rate", str(rate)]
+    return [*script, "--seconds", str(seconds), "--child", role, place_]
+
+
+def _child(fields: dict[str, Any], role: str, rate: int, seconds: int) -> None:
+    here = Place(**fields)
+    if role == "write":
+        print(json.dumps(_write(here, rate, seconds)))
+        return
+    config = here.config(role)
+    with psycopg.connect(here.url, autocommit=True) as connection:
+        lease = leases.acquire(connection, config.name, 0, "benchmark", 3600)
+    tour = Tour(config, lease, 3600, lambda: True)
+    thread = threading.Thread(target=tour.run)
+    thread.start()
+    sys.stdin.read()
+    tour.drain(10)
+    thread.join()
+
+
+def _write(here: Place, rate: int, seconds: int) -> dict[str, float]:
+    committed = {}
+    start = time.time()
+    with psycopg.connect(here.url) as connection:
+        for number in range(rate * seconds):
+            time.sleep(max(0.0, start + number / rate - time.time()))
+            stash(connection, here.message(number, 1000, 100))
+            connection.commit()
+            committed[str(number)] = time.time()
+    return committed
+
+
+def _at(values: list[float], share: float) -> float:
+    return values[min(int(len(values) * share), len(values) - 1)] if values else float("nan")
+
+
+if __name__ == "__main__":
+    main()

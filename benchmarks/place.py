@@ -1,0 +1,83 @@
+"""A database and topics of a benchmark's own, on the servers that the settings name."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from harvest_dagster import Message, load_settings, stash
+from harvest_dagster.config import KafkaConfig
+from harvest_dagster.harvest.config import HarvestConfig, Limits
+from harvest_dagster.outbox.schema import Kind, create
+from harvest_dagster.postgres.names import TableName
+
+VALUE = 100
+PARTITIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one benchmark runs."""
+
+    url: str
+    kafka: KafkaConfig
+    topic: str
+    leader_topic: str
+
+    def config(self, delivery: str, **limits: int) -> HarvestConfig:
+        """A harvest of this place."""
+        return HarvestConfig.model_validate(
+            {
+                "name": self.leader_topic,
+                "base_kafka": self.kafka,
+                "leader_topic": self.leader_topic,
+                "postgres": self.url,
+                "delivery": delivery,
+                "limits": Limits(**limits),
+            }
+        )
+
+    def fill(self, records: int, keys: int = 1000, size: int = VALUE) -> None:
+        """Stash a backlog; each record has one header."""
+        with psycopg.connect(self.url) as connection:
+            stash(connection, (self.message(n, keys, size) for n in range(records)))
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE outbox")
+
+    def message(self, number: int, keys: int, size: int) -> Message:
+        """One record, which begins with its number."""
+        value = str(number).encode().ljust(size)
+        return Message(self.topic, str(number % keys), value, {"trace": b"ab12cd34"})
+
+
+@contextmanager
+def place() -> Iterator[Place]:
+    """Make a place, and remove it in the end."""
+    settings = load_settings()
+    url, kafka = settings.postgres_url(), settings.kafka_config()
+    name = uuid.uuid4().hex
+    here = Place(_with_database(url, f"bench_{name}"), kafka, f"bench-{name}", f"lead-{name}")
+    admin = AdminClient(kafka)
+    topics = [NewTopic(here.topic, PARTITIONS), NewTopic(here.leader_topic, 1)]
+    for made in admin.create_topics(topics).values():
+        made.result()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "bench_{name}"')
+        try:
+            with psycopg.connect(here.url) as own:
+                create(own, TableName("outbox"), Kind.NATIVE)
+            yield here
+        finally:
+            connection.execute(f'DROP DATABASE "bench_{name}" WITH (FORCE)')
+            admin.delete_topics([here.topic, here.leader_topic])
+
+
+def _with_database(url: str, database: str) -> str:
+    base, mark, options = url.partition("?")
+    return f"{base.rpartition('/')[0]}/{database}{mark}{options}"

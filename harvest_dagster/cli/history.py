@@ -1,0 +1,79 @@
+"""`harvest history`: what happened to an outbox."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+
+from harvest_dagster.cli.options import chosen, connected, json_option, postgres_option
+from harvest_dagster.cli.show import print_json, print_table
+from harvest_dagster.election.history import Event, read
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+name_option = click.option("--name", help="The harvest's name [default: the outbox's]")
+
+
+class _Duration(click.ParamType[float]):
+    """30s, 5m, 1h or 7d, as seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read it."""
+        match = _DURATION.fullmatch(str(value))
+        if match is None:
+            self.fail(f"{value!r} is no duration: write 30s, 5m, 1h or 7d", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+@click.command()
+@click.option("--kind", "kinds", multiple=True, help="Only this kind; may be given repeatedly.")
+@click.option("--since", type=_Duration(), help="Only this far back: 30s, 5m, 1h, 7d.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@json_option
+@name_option
+@postgres_option
+def history(
+    *,
+    kinds: tuple[str, ...],
+    since: float | None,
+    limit: int,
+    as_json: bool,
+    name: str | None,
+    postgres: str | None,
+) -> None:
+    """Show leaders, tours and records set aside, newest first."""
+    settings, place = chosen(postgres, None)
+    with connected(settings) as connection:
+        found = read(connection, name or str(place.table), kinds, since, limit)
+    print_events(found, as_json=as_json)
+
+
+def print_events(events: Sequence[Event], *, as_json: bool) -> None:
+    """Print events, for people or for scripts."""
+    if as_json:
+        print_json([asdict(event) for event in events])
+    elif events:
+        head = ("at", "kind", "shard", "epoch", "detail")
+        print_table(head, [_cells(event) for event in events])
+    else:
+        click.echo("nothing has happened yet")
+
+
+def _cells(event: Event) -> tuple[object, ...]:
+    detail = ", ".join(f"{key} {_plain(value)}" for key, value in event.detail.items())
+    epoch = "-" if event.epoch is None else event.epoch
+    at = event.at.astimezone().isoformat(" ", "milliseconds")
+    return (at, event.kind, event.shard, epoch, detail)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

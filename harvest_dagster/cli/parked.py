@@ -1,0 +1,189 @@
+"""`harvest parked`: records that Kafka refused for good, and what to do about them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+import psycopg
+
+from harvest_dagster.cli.history import name_option
+from harvest_dagster.cli.options import (
+    chosen,
+    connected,
+    json_option,
+    outbox_option,
+    postgres_option,
+)
+from harvest_dagster.cli.parked_record import as_dict, cells, contents, lines
+from harvest_dagster.cli.show import print_json, print_table
+from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.outbox import parked as records
+from harvest_dagster.outbox.parked import Choice, Parked
+
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+_topic = click.option("--topic", help="Only records for this topic.")
+_key = click.option("--key", help="Only records with this key.")
+
+
+@click.group()
+def parked() -> None:
+    """Records that Kafka refused for good: look at them, put them back, or let them go."""
+
+
+@parked.command("list")
+@_topic
+@_key
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@json_option
+@name_option
+@outbox_option
+@postgres_option
+def list_(
+    *,
+    topic: str | None,
+    key: str | None,
+    limit: int,
+    as_json: bool,
+    name: str | None,
+    outbox: str | None,
+    postgres: str | None,
+) -> None:
+    """List what is set aside now, in the order of the ids."""
+    settings, place = chosen(postgres, outbox)
+    choice = Choice(name or str(place.table), None, topic, key)
+    with connected(settings) as connection:
+        found = records.read(connection, choice, limit=limit)
+    if as_json:
+        print_json([as_dict(record) for record in found])
+    elif found:
+        head = ("id", "topic", "key", "size", "tries", "parked at", "reason")
+        print_table(head, [cells(record) for record in found])
+    else:
+        click.echo("nothing is set aside")
+
+
+@parked.command()
+@click.argument("record_id", metavar="ID", type=int)
+@json_option
+@name_option
+@outbox_option
+@postgres_option
+def show(
+    *, record_id: int, as_json: bool, name: str | None, outbox: str | None, postgres: str | None
+) -> None:
+    """Show one record: its headers, its size, the beginning of its value, and the reason.
+
+    With --json it is whole, so that it can be kept.
+    """
+    settings, place = chosen(postgres, outbox)
+    choice = Choice(name or str(place.table), (record_id,))
+    with connected(settings) as connection:
+        (record,) = _found(connection, choice, whole=True)
+    if as_json:
+        print_json({**as_dict(record), **contents(record)})
+    else:
+        print_table(("record", str(record.id)), lines(record))
+
+
+def _choosing(command: _Command) -> _Command:
+    """Give a command the options that choose records."""
+    options = (
+        click.argument("ids", metavar="[ID]...", nargs=-1, type=int),
+        _topic,
+        _key,
+        click.option("--all", "everything", is_flag=True, help="All that is set aside."),
+        name_option,
+        outbox_option,
+        postgres_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@parked.command()
+@_choosing
+def requeue(
+    *,
+    ids: tuple[int, ...],
+    topic: str | None,
+    key: str | None,
+    everything: bool,
+    name: str | None,
+    outbox: str | None,
+    postgres: str | None,
+) -> None:
+    """Put records back into the outbox, in their old places: each before its key's later ones.
+
+    Mend first what they were refused for, or they will be refused again.
+    """
+    settings, place = chosen(postgres, outbox)
+    choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
+    with connected(settings) as connection:
+        found = _found(connection, choice)
+        records.requeue(connection, place.table, choice.name, found, _operator())
+    click.echo(f"requeued {len(found):,} records into {place.table}")
+
+
+@parked.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_choosing
+def discard(
+    *,
+    yes: bool,
+    ids: tuple[int, ...],
+    topic: str | None,
+    key: str | None,
+    everything: bool,
+    name: str | None,
+    outbox: str | None,
+    postgres: str | None,
+) -> None:
+    """Forget records for good; their keys' later records go out without them."""
+    settings, place = chosen(postgres, outbox)
+    choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
+    with connected(settings) as connection:
+        found = _found(connection, choice)
+    if found and not yes:
+        question = f"Discard {len(found):,} records of {choice.name}, never to be published?"
+        click.confirm(question, abort=True, err=True)
+    with connected(settings) as connection:
+        records.discard(connection, choice.name, found, _operator())
+    click.echo(f"discarded {len(found):,} records of {choice.name}")
+
+
+def _choice(
+    name: str, ids: tuple[int, ...], topic: str | None, key: str | None, *, everything: bool
+) -> Choice:
+    if everything == bool(ids or topic is not None or key is not None):
+        raise click.UsageError(
+            "say which: ids as `harvest parked list` tells them, or --topic or --key or both, or"
+            " --all alone"
+        )
+    return Choice(name, ids or None, topic, key)
+
+
+def _found(
+    connection: psycopg.Connection[Any], choice: Choice, *, whole: bool = False
+) -> list[Parked]:
+    """Read what was chosen; each id that was given must be there."""
+    found = records.read(connection, choice, whole=whole)
+    missing = set(choice.ids or ()) - {record.id for record in found}
+    if missing:
+        listed = ", ".join(map(str, sorted(missing)))
+        raise HarvestStateError(
+            f"not set aside in {choice.name}: {listed}; see `harvest parked list`"
+        )
+    return found
+
+
+def _operator() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

@@ -1,0 +1,63 @@
+"""What happened to an outbox: leaders, tours, and records set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from harvest_dagster.postgres.statements import statements
+
+_SQL = statements("harvest_dagster.election", "history.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to a shard of an outbox."""
+
+    id: int
+    at: datetime
+    name: str
+    shard: int
+    epoch: int | None
+    leader_id: UUID | None
+    kind: str
+    detail: dict[str, Any]
+
+
+def record(  # noqa: PLR0913, PLR0917 - the columns of an event
+    connection: psycopg.Connection[Any],
+    name: str,
+    shard: int,
+    epoch: int | None,
+    leader_id: UUID | None,
+    kind: str,
+    detail: Mapping[str, object],
+) -> None:
+    """Write an event down."""
+    values = {"name": name, "shard": shard, "epoch": epoch, "leader_id": leader_id, "kind": kind}
+    connection.execute(_SQL["record"].text, {**values, "detail": Jsonb(dict(detail))})
+
+
+def read(
+    connection: psycopg.Connection[Any],
+    name: str | None = None,
+    kinds: Sequence[str] = (),
+    since_seconds: float | None = None,
+    limit: int = 100,
+) -> list[Event]:
+    """Read events, newest first; of all kinds if none is named."""
+    values = {"name": name, "kinds": list(kinds), "since": since_seconds, "limit": limit}
+    with connection.cursor(row_factory=class_row(Event)) as cursor:
+        return cursor.execute(_SQL["read"].text, values).fetchall()
+
+
+def trim(connection: psycopg.Connection[Any], name: str, keep_days: int) -> int:
+    """Forget the events of an outbox that are older; tell how many."""
+    return connection.execute(_SQL["trim"].text, {"name": name, "days": keep_days}).rowcount

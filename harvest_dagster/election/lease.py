@@ -1,0 +1,125 @@
+"""The lease of a shard: its row makes Kafka's choice visible, and its epoch fences with it.
+
+Each function is one statement, so that a client that is paused between two of them never holds a
+lock. `acquire` and `refresh` change the epoch, and so wait for the writes that hold the row
+FOR KEY SHARE; `renew`, `release` and `ask_to_resign` do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from harvest_dagster.errors import FencedError
+from harvest_dagster.postgres.statements import statements
+
+SQL = statements("harvest_dagster.election", "lease.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A term of leadership: a shard under one epoch."""
+
+    name: str
+    shard: int
+    epoch: int
+    leader_id: UUID
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a holder finds when it renews: the epoch as it is now, and whether it is to go."""
+
+    epoch: int
+    leader_id: UUID
+    resign: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """A lease as the table has it, with its ages."""
+
+    name: str
+    shard: int
+    epoch: int
+    leader_id: UUID
+    holder: str
+    acquired_at: datetime
+    resign: bool
+    acquired_seconds: float
+    renewed_seconds: float
+    expires_in_seconds: float
+    expired: bool
+
+
+def acquire(
+    connection: psycopg.Connection[Any], name: str, shard: int, holder: str, ttl_seconds: float
+) -> Lease:
+    """Take the lease under the next epoch, whoever has it: Kafka has decided that already."""
+    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
+    with connection.cursor(row_factory=class_row(Lease)) as cursor:
+        lease = cursor.execute(SQL["acquire"].text, values).fetchone()
+    if lease is None:
+        raise AssertionError("an upsert tells its row")
+    return lease
+
+
+def refresh(
+    connection: psycopg.Connection[Any], lease: Lease, ttl_seconds: float, reason: str
+) -> Lease:
+    """Begin a new epoch under the same holder, unless the lease has gone on without us."""
+    values = {**asdict(lease), "ttl": ttl_seconds, "reason": reason}
+    with connection.cursor(row_factory=class_row(Lease)) as cursor:
+        refreshed = cursor.execute(SQL["refresh"].text, values).fetchone()
+    if refreshed is None:
+        raise FencedError(
+            f"epoch {lease.epoch} of {lease.name}/{lease.shard} is over: nothing more may be"
+            " written under it"
+        )
+    return refreshed
+
+
+def renew(
+    connection: psycopg.Connection[Any], name: str, shard: int, holder: str, ttl_seconds: float
+) -> Renewal:
+    """Put the lease's end off, whatever epoch its holder has brought it to."""
+    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
+    with connection.cursor(row_factory=class_row(Renewal)) as cursor:
+        renewal = cursor.execute(SQL["renew"].text, values).fetchone()
+    if renewal is None:
+        raise FencedError(f"the lease of {name}/{shard} is no longer {holder}'s")
+    return renewal
+
+
+def release(
+    connection: psycopg.Connection[Any],
+    name: str,
+    shard: int,
+    holder: str,
+    kind: Literal["revoked", "fenced"],
+    detail: Mapping[str, object],
+) -> bool:
+    """End the lease now; tell whether it was still this holder's."""
+    values = {"name": name, "shard": shard, "holder": holder, "kind": kind}
+    row = connection.execute(SQL["release"].text, {**values, "detail": Jsonb(dict(detail))})
+    return row.fetchone() is not None
+
+
+def ask_to_resign(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:
+    """Ask whoever holds the lease to go; tell whether there is such a lease."""
+    row = connection.execute(SQL["ask_to_resign"].text, {"name": name, "shard": shard})
+    return row.fetchone() is not None
+
+
+def read(connection: psycopg.Connection[Any], name: str | None = None) -> list[LeaseRow]:
+    """Read the leases of an outbox, or all."""
+    with connection.cursor(row_factory=class_row(LeaseRow)) as cursor:
+        return cursor.execute(SQL["read"].text, {"name": name}).fetchall()

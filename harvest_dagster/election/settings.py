@@ -1,0 +1,54 @@
+"""What a candidate is set up with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harvest_dagster.config import KafkaConfig
+from harvest_dagster.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateSettings:
+    """Where a candidate stands, for what, and how long a lost one can go unnoticed.
+
+    A leader trusts a proof for `session_timeout_ms` less `margin_seconds`; Kafka replaces it after
+    the whole of `session_timeout_ms`. `drain_seconds` is the longest that a revoked leader may take
+    to finish; `rest_seconds` is how long one that was asked to resign stays away.
+    """
+
+    name: str
+    leader_topic: str
+    leader_group: str
+    postgres_url: str = field(repr=False)
+    kafka: KafkaConfig = field(repr=False)
+    shards: int = 1
+    session_timeout_ms: int = 6000
+    heartbeat_seconds: float = 1.0
+    margin_seconds: float = 1.0
+    drain_seconds: float = 10.0
+    rest_seconds: float = 4.0
+
+    def __post_init__(self) -> None:
+        for key in ("name", "leader_topic", "leader_group"):
+            if not getattr(self, key):
+                raise ConfigError(f"{key} is empty; give it a name")
+        if self.shards < 1:
+            raise ConfigError(f"shards is {self.shards}; give 1 or more")
+        if self.drain_seconds < 0 or self.rest_seconds < 0:
+            raise ConfigError("drain_seconds and rest_seconds can't be below 0")
+        if self.margin_seconds < 0 or not 0 < self.heartbeat_seconds <= self.trust_seconds / 2:
+            raise ConfigError(
+                f"heartbeat_seconds is {self.heartbeat_seconds}; give more than 0, and no more than"
+                " half of session_timeout_ms less margin_seconds, so that one proof may fail"
+            )
+
+    @property
+    def session_seconds(self) -> float:
+        """How long Kafka waits for a silent leader."""
+        return self.session_timeout_ms / 1000
+
+    @property
+    def trust_seconds(self) -> float:
+        """How long a leader may count on a proof."""
+        return self.session_seconds - self.margin_seconds

@@ -1,0 +1,26 @@
+"""What goes wrong for a while: warned of when it begins or changes, and told when it is over."""
+
+from __future__ import annotations
+
+import logging
+
+_LOGGER = logging.getLogger("harvest_dagster.election")
+
+
+class Trouble:
+    """The troubles of one candidate, by what is troubled; used by its thread alone."""
+
+    def __init__(self) -> None:
+        self._current: dict[str, str] = {}
+
+    def report(self, what: str, trouble: str) -> None:
+        """Warn, unless that was the last thing said."""
+        if self._current.get(what) != trouble:
+            self._current[what] = trouble
+            _LOGGER.warning(trouble)
+
+    def over(self, *whats: str) -> None:
+        """Tell that a trouble is over, if there was one."""
+        for what in whats:
+            if self._current.pop(what, None) is not None:
+                _LOGGER.info("%s: all is well again", what)

@@ -1,0 +1,111 @@
+-- claim: mark a batch, if the lease is still ours
+WITH fence AS (
+    SELECT FROM harvest.lease
+     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+       FOR KEY SHARE
+)
+INSERT INTO harvest.claim (name, shard, epoch, batch, ids, count, exactly_once)
+SELECT %(name)s, %(shard)s, %(epoch)s, %(batch)s, %(ids)s::int8multirange, %(count)s,
+       %(exactly_once)s
+  FROM fence
+
+-- claim_rows: mark a batch, and each of its rows too, for a table that goharvest reaps as well
+WITH fence AS (
+    SELECT FROM harvest.lease
+     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+       FOR KEY SHARE
+), marked AS (
+    UPDATE {table} o SET leader_id = %(leader_id)s
+      FROM fence, unnest(%(ids)s::int8multirange) AS part
+     WHERE o.id BETWEEN lower(part) AND upper(part) - 1
+)
+INSERT INTO harvest.claim (name, shard, epoch, batch, ids, count, exactly_once)
+SELECT %(name)s, %(shard)s, %(epoch)s, %(batch)s, %(ids)s::int8multirange, %(count)s,
+       %(exactly_once)s
+  FROM fence
+
+-- purge: remove the records of published batches, along with their claims
+WITH fence AS (
+    SELECT FROM harvest.lease
+     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+       FOR KEY SHARE
+), claim AS (
+    DELETE FROM harvest.claim c
+     USING fence
+     WHERE c.name = %(name)s AND c.shard = %(shard)s AND c.batch <= %(batch)s AND c.exactly_once
+    RETURNING c.ids
+), purged AS (
+    DELETE FROM {table} o
+     USING claim, unnest(claim.ids) AS part
+     WHERE o.id BETWEEN lower(part) AND upper(part) - 1
+    RETURNING {returned}
+), kept AS ({kept})
+SELECT (SELECT count(*) FROM fence), (SELECT count(*) FROM purged)
+
+-- purge_records: remove single records that were published, and the claims that have no more of them
+WITH fence AS (
+    SELECT FROM harvest.lease
+     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+       FOR KEY SHARE
+), claim AS (
+    DELETE FROM harvest.claim c
+     USING fence
+     WHERE c.name = %(name)s AND c.shard = %(shard)s AND c.batch = ANY(%(batches)s::bigint[])
+), purged AS (
+    DELETE FROM {table} o
+     USING fence
+     WHERE o.id = ANY(%(ids)s::bigint[])
+    RETURNING {returned}
+), kept AS ({kept})
+SELECT (SELECT count(*) FROM fence), (SELECT count(*) FROM purged)
+
+-- keep: the part of a purge that moves records instead of deleting them
+INSERT INTO harvest.retained (name, id, create_time, kafka_topic, kafka_key, kafka_value,
+                              kafka_header_keys, kafka_header_values, kafka_partition)
+SELECT %(name)s, id, create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys,
+       kafka_header_values, kafka_partition
+  FROM purged
+ON CONFLICT (name, id) DO NOTHING
+
+-- last_batch: the number of the last batch that was ever claimed, of those still there
+SELECT COALESCE(max(batch), 0) FROM harvest.claim WHERE name = %(name)s AND shard = %(shard)s
+
+-- identity: which database this is
+SELECT id || '/' || current_database() FROM harvest.identity
+
+-- remark: give up the claims that were not published, so that their records are marked again
+WITH fence AS (
+    SELECT FROM harvest.lease
+     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+       FOR KEY SHARE
+), given_up AS (
+    DELETE FROM harvest.claim c
+     USING fence
+     WHERE c.name = %(name)s AND c.shard = %(shard)s
+    RETURNING c.epoch, c.count, c.marked_at
+)
+SELECT (SELECT count(*) FROM fence)
+     , count(*)
+     , COALESCE(sum(count), 0)::bigint
+     , min(epoch)
+     , COALESCE(extract(epoch FROM clock_timestamp() - min(marked_at)), 0)::float8
+  FROM given_up
+
+-- event: write down what happened, if the lease is still ours
+WITH fence AS (
+    SELECT FROM harvest.lease
+     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+       FOR KEY SHARE
+)
+INSERT INTO harvest.event (name, shard, epoch, leader_id, kind, detail)
+SELECT %(name)s, %(shard)s, %(epoch)s, %(leader_id)s, %(kind)s, %(detail)s FROM fence
+
+-- trim: forget what is older than it has to be kept
+WITH events AS (
+    DELETE FROM harvest.event WHERE name = %(name)s AND at < now() - make_interval(days => %(days)s)
+), requeued AS (
+    DELETE FROM harvest.parked
+     WHERE name = %(name)s AND requeued_at < now() - make_interval(days => %(days)s)
+)
+DELETE FROM harvest.retained
+ WHERE name = %(name)s AND purged_at < now() - make_interval(secs => %(retention)s)

@@ -1,0 +1,126 @@
+"""The clients of a round: a producer, a reader of committed batch numbers, connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+
+from harvest_dagster.errors import KafkaError as OurKafkaError
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.kafka.settings import client_settings, make
+from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.statements import statements
+
+_PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
+_CONNECT_SECONDS = 10
+_INIT_SECONDS = 30.0
+_LARGEST = 1_000_000_000
+_WAITS_MS = 1000
+_RETRY_MS = 2
+"""A transaction that follows another at once is sent away by Kafka until that has settled, which is
+a matter of milliseconds: librdkafka's own 100 would be most of the time that a message takes."""
+_OWNED = {
+    "transactional.id": "it fences the leader that was before, so it is made of the outbox's name",
+    "enable.idempotence": "without it Kafka could double or reorder",
+    "acks": "a message counts as published only when all in-sync replicas have it",
+    "delivery.report.only.error": "it depends on the delivery",
+    "on_delivery": "deliveries are the publisher's to count",
+    "dr_cb": "deliveries are the publisher's to count",
+}
+_AGREED = {"acks": ("all", "-1"), "enable.idempotence": ("true",)}
+"""What a user may say all the same, because it is what we say."""
+
+
+@dataclass(slots=True)
+class Clients:
+    """What one round publishes with; made anew for each, so that no old state is carried on."""
+
+    producer: Producer
+    group: Consumer
+    admin: AdminClient
+    faults: list[tuple[KafkaError, Message]] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, config: HarvestConfig, shard: int, *, careful: bool) -> Clients:
+        """Make the clients; with transactions, fence and settle those of the last leader."""
+        faults: list[tuple[KafkaError, Message]] = []
+        own = _producer_settings(config, shard, careful=careful)
+        if config.delivery == "exactly_once":
+            own["on_delivery"] = lambda error, message: faults.append((error, message))
+        base = {**config.base_kafka, **config.producer_kafka}
+        user = {k: v for k, v in base.items() if str(v).lower() not in _AGREED.get(k, ())}
+        producer = make(Producer, client_settings(user, own, _OWNED))
+        group = {"group.id": f"{config.name}.harvest", "isolation.level": "read_committed"}
+        consumer = make(Consumer, client_settings(config.base_kafka, group, {}))
+        admin = make(AdminClient, client_settings(config.base_kafka, {}, {}))
+        clients = cls(producer, consumer, admin, faults)
+        if config.delivery == "exactly_once":
+            clients.take_over()
+        return clients
+
+    def take_over(self) -> None:
+        """Fence whoever published under this transactional id before."""
+        try:
+            self.producer.init_transactions(_INIT_SECONDS)
+        except KafkaException as failure:
+            self.close()
+            reason = failure.args[0].str()
+            raise OurKafkaError(f"Kafka did not hand over the transactions: {reason}") from failure
+
+    def close(self) -> None:
+        """Let go; what the producer still had is dropped, and never sent later."""
+        self.producer.purge()
+        self.producer.flush(0)
+        self.group.close()
+
+
+def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
+    """Connect to PostgreSQL; each statement is a transaction of its own.
+
+    So no lock outlives a statement, whatever becomes of this process in between.
+    """
+    connection = psycopg.connect(
+        connection_string(config.postgres.get_secret_value()),
+        autocommit=True,
+        connect_timeout=_CONNECT_SECONDS,
+        application_name=f"harvest {config.name} {what}"[:63],
+        prepare_threshold=1,
+    )
+    connection.execute(_PLANS)
+    return connection
+
+
+def _producer_settings(config: HarvestConfig, shard: int, *, careful: bool) -> dict[str, Any]:
+    own: dict[str, Any] = {"enable.idempotence": True, "acks": "all"}
+    user = {**config.base_kafka, **config.producer_kafka}
+    if "message.max.bytes" not in user:
+        own["message.max.bytes"] = _LARGEST  # the topic's own limit is the one that counts
+    if config.delivery == "exactly_once":
+        own["transactional.id"] = f"{config.name}.{shard}.harvest"
+        own["delivery.report.only.error"] = True
+        if "retry.backoff.ms" not in user:
+            own["retry.backoff.ms"] = _RETRY_MS
+    else:
+        own |= _unfenced_settings(user)
+    if careful:
+        own["batch.num.messages"] = 1
+    return own
+
+
+def _unfenced_settings(user: Mapping[str, object]) -> dict[str, Any]:
+    """Tell what keeps order where Kafka fences nobody.
+
+    A leader that is paused finds its client's queue as it was when it wakes, and the client would
+    send it behind what the next leader has sent: so nothing may wait for longer than the time that
+    a leader ceases to trust its lease before another can have it.
+    """
+    own: dict[str, Any] = {} if "linger.ms" in user else {"linger.ms": 0}
+    if not {"message.timeout.ms", "delivery.timeout.ms"} & user.keys():
+        linger = float(str(user.get("linger.ms", 0)))
+        own["message.timeout.ms"] = max(_WAITS_MS, int(linger) + 1)
+    return own

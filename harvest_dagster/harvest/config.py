@@ -1,0 +1,248 @@
+"""The configuration of a harvest, frozen and validated; its defaults are goharvest's.
+
+A value is never shown: neither by the repr, the str or a dump of a config that has secrets, nor
+by the `ConfigError` that says which field is wrong and what may stand there. (pydantic's own
+errors show their input, so none of them gets out.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+
+from harvest_dagster.config import DEFAULT_OUTBOX, KafkaConfig
+from harvest_dagster.errors import ConfigError
+from harvest_dagster.harvest.durations import Pause, Period, format_duration
+from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.names import TableName
+
+Delivery = Literal["exactly_once", "at_least_once"]
+Marks = Literal["claims", "rows"]
+OnRejected = Literal["hold_key", "skip"]
+
+_RECORDS: dict[Delivery, tuple[int, int]] = {
+    "exactly_once": (20_000, 5_000),
+    "at_least_once": (1_000, 100),
+}
+"""For each delivery, how many records may be in flight, and how many a mark takes."""
+
+_NAME_LENGTH = 200
+"""Less than Kafka's, for what is put behind a name."""
+_KAFKA_NAME_LENGTH = 249
+_LAST_PORT = 65_535
+
+_SECRET_KEYS = re.compile(
+    "password|passphrase|secret|token|credential|jaas|user.info|pem$|config$", re.IGNORECASE
+)
+_NOT_OF_KAFKA_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
+_ADDRESS = re.compile(r"(?:(?P<host>[^\s:/@\[\]]+|\[[0-9a-fA-F:.]+\])?:)?(?P<port>[0-9]{1,5})")
+
+
+def _whole(given: object) -> object:
+    if isinstance(given, bool):
+        raise ValueError("it must be a whole number")  # noqa: TRY004 - pydantic wants a ValueError
+    return given
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable() or not 1 <= len(name) <= _NAME_LENGTH:
+        raise ValueError(f"it must be of 1 to {_NAME_LENGTH} printable characters")
+    return name
+
+
+def _kafka_name(name: str) -> str:
+    is_long = len(name) > _KAFKA_NAME_LENGTH
+    if is_long or name in ("", ".", "..") or _NOT_OF_KAFKA_NAMES.search(name):
+        raise ValueError(
+            f"it must be of 1 to {_KAFKA_NAME_LENGTH} letters, digits, '.', '_' and '-'"
+        )
+    return name
+
+
+Size = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
+Count = Annotated[Size, Field(ge=1)]
+Name = Annotated[str, AfterValidator(_printable)]
+KafkaName = Annotated[str, AfterValidator(_kafka_name)]
+
+
+class _Checked(BaseModel):
+    """A frozen model that refuses with a ConfigError.
+
+    `context` may give the fields the names that they have where they were read.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # pydantic would refuse it too, and show the value.
+        raise ConfigError(f"{name}: a config does not change; make another")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse_without_values(
+        cls, given: object, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        try:
+            return handler(given)
+        except ValidationError as error:
+            fault = _told(error, cls, info.context or {})
+        # Outside of the except, so that not even the error's context has the values.
+        raise ConfigError(fault)
+
+
+class Limits(_Checked):
+    """How much, how often and how long; durations are in seconds."""
+
+    io_error_backoff: Pause = 0.5  # after an error of PostgreSQL
+    poll_duration: Period = 0.001  # how long a poll of the leader topic blocks
+    min_poll_interval: Period = 0.1
+    heartbeat_timeout: Period = 5.0  # how long a leader may go without hearing itself
+    max_poll_interval: Period = Field(
+        default_factory=lambda data: data["heartbeat_timeout"] / 2, validate_default=True
+    )
+    queue_timeout: Period = 30.0  # how long a record may wait for its key to be free
+    drain_interval: Period = Field(  # how often that wait looks at its deadlines
+        default_factory=lambda data: min(data["max_poll_interval"], data["queue_timeout"])
+    )
+    mark_backoff: Pause = 0.01  # after a mark that found nothing
+    max_in_flight_records: Count = _RECORDS["exactly_once"][0]
+    max_in_flight_bytes: Count = 32 * 1024 * 1024
+    mark_query_records: Count = Field(
+        default_factory=lambda data: min(_RECORDS["exactly_once"][1], data["max_in_flight_records"])
+    )
+    send_concurrency: Count = 8
+    send_buffer: Size = 10
+    min_metrics_interval: Pause = 5.0
+
+    @field_validator("max_poll_interval")
+    @classmethod
+    def _leaves_time_to_poll(cls, value: float, info: ValidationInfo) -> float:
+        least = info.data.get("min_poll_interval", 0)
+        if value < least:
+            raise ValueError(
+                f"{format_duration(value)} is less than the {format_duration(least)} that must"
+                " pass between two polls; its default is half the heartbeat's timeout"
+            )
+        return value
+
+    @field_validator("mark_query_records")
+    @classmethod
+    def _fits_in_flight(cls, value: int, info: ValidationInfo) -> int:
+        most = info.data.get("max_in_flight_records", value)
+        if value > most:
+            raise ValueError(f"{value} is more than the {most} records that may be in flight")
+        return value
+
+    def suited_to(self, delivery: Delivery) -> Limits:
+        """Give what was not given the default of this delivery."""
+        given = self.model_dump(exclude_unset=True)
+        most, marked = _RECORDS[delivery]
+        given.setdefault("max_in_flight_records", max(most, given.get("mark_query_records", 0)))
+        given.setdefault("mark_query_records", min(marked, given["max_in_flight_records"]))
+        return Limits(**given)
+
+
+class HarvestConfig(_Checked):
+    """All that a harvest must know."""
+
+    outbox: str = DEFAULT_OUTBOX
+    name: Name = Field(default_factory=lambda data: data["outbox"], validate_default=True)
+    base_kafka: KafkaConfig = Field(
+        repr=False, description="librdkafka's settings for every client, bootstrap.servers at least"
+    )
+    producer_kafka: KafkaConfig = Field(default_factory=dict, repr=False)
+    leader_group: KafkaName = Field(
+        default_factory=lambda data: _NOT_OF_KAFKA_NAMES.sub("_", data["name"]),
+        validate_default=True,
+    )
+    leader_topic: KafkaName = Field(
+        default_factory=lambda data: f"{data['leader_group']}.neli", validate_default=True
+    )
+    postgres: SecretStr = Field(description="postgresql://..., or libpq's key=value pairs")
+    delivery: Delivery = "exactly_once"
+    limits: Limits = Field(default_factory=lambda data: Limits().suited_to(data["delivery"]))
+    marks: Marks = "claims"
+    on_rejected: OnRejected = "hold_key"
+    shards: Count = 1
+    retention: Period | None = None  # how long purged records are kept aside; None deletes them
+    event_days: Count = 30
+    metrics: str | None = None  # host:port
+
+    @field_validator("outbox")
+    @classmethod
+    def _is_table(cls, value: str) -> str:
+        try:
+            return str(TableName.parse(value))
+        except ConfigError:
+            raise ValueError(
+                "this is no table name: write table or schema.table, quoted where SQL needs it"
+            ) from None
+
+    @field_validator("postgres")
+    @classmethod
+    def _is_place(cls, value: SecretStr) -> SecretStr:
+        try:
+            return SecretStr(connection_string(value.get_secret_value()))
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    @field_validator("base_kafka")
+    @classmethod
+    def _names_brokers(cls, value: KafkaConfig) -> KafkaConfig:
+        if not value.get("bootstrap.servers"):
+            raise ValueError("it needs bootstrap.servers, as host:9092")
+        return value
+
+    @field_validator("limits")
+    @classmethod
+    def _suit_delivery(cls, value: Limits, info: ValidationInfo) -> Limits:
+        return value.suited_to(info.data["delivery"]) if "delivery" in info.data else value
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _is_address(cls, value: object) -> object:
+        if value is None:
+            return None
+        address = _ADDRESS.fullmatch(str(value))
+        if address is None or int(address["port"]) > _LAST_PORT:
+            raise ValueError("this is no address: give a port, or host:port, or [host]:port")
+        return f"{address['host'] or '127.0.0.1'}:{int(address['port'])}"
+
+    @field_serializer("base_kafka", "producer_kafka")
+    def _masked(self, settings: KafkaConfig) -> KafkaConfig:
+        return {
+            key: "***" if _SECRET_KEYS.search(key) else value for key, value in settings.items()
+        }
+
+
+def _told(error: ValidationError, model: type[BaseModel], names: Mapping[str, str]) -> str:
+    """Tell of each fault the field, and what may stand there; never the value."""
+    told = {}
+    for fault in error.errors(include_input=False, include_context=False, include_url=False):
+        field, *inner = map(str, fault["loc"] or (model.__name__,))
+        said = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] == "extra_forbidden":
+            said = f"no such setting; there are {', '.join(model.model_fields)}"
+        elif inner:  # the one field that has values of its own is a table of Kafka's settings
+            said = f"{inner[0]} must be text, a number, true or false"
+        elif fault["type"] == "missing":
+            said = f"it is missing; give {model.model_fields[field].description}"
+        if fault["type"] != "default_factory_not_called":
+            told[field, *inner[:1]] = f"{names.get(field, field)}: {said}"
+    return "; ".join(told.values())

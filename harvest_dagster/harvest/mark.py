@@ -1,0 +1,268 @@
+"""The first stage: mark records, in the order of their ids, by writing a claim for each batch.
+
+It runs on a thread and a connection of its own, and is the one place that decides what goes into a
+batch. It may block on the database, on Kafka where it asks for a topic it has not seen, and on the
+window when enough is in flight.
+
+Records come from three places, in this order:
+
+    sweep   everything up to the head that no claim holds: records that were requeued or restored,
+            those that waited behind a lane that is free again. Now and then, and when told to
+    gaps    ids that were missing below the head and have appeared: transactions that committed late
+    head    everything beyond the head
+
+While a sweep is under way the head waits, so that what waited longer goes out first.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.sql import Composed
+
+from harvest_dagster.errors import FencedError
+from harvest_dagster.harvest.batch import Batch, Key, Row, Term, as_multirange
+from harvest_dagster.harvest.gaps import GapWatch
+from harvest_dagster.harvest.stage import RejectedError, Round
+from harvest_dagster.harvest.table import Statements
+from harvest_dagster.harvest.topics import TopicBook
+from harvest_dagster.postgres.statements import statements
+
+_log = logging.getLogger(__name__)
+_RUNNING = statements("harvest_dagster.harvest", "records.sql")["running"].text
+_PARKED = statements("harvest_dagster.harvest", "parked.sql")
+_EVENT = statements("harvest_dagster.harvest", "claims.sql")["event"].text
+_LANES, _CHANGES = _PARKED["lanes"].text, _PARKED["changes"].text
+
+_SWEEP_SECONDS = 60.0
+_LOOK_AT_LANES_SECONDS = 0.5
+_ROOM_SECONDS = 0.1
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.022
+_AHEAD = 2
+"""Batches that wait for the publisher; to mark more would only make them smaller."""
+_LOWEST = -(2**63)
+_LARGE = 500_000
+"""Only a record that may be too large for a topic is worth asking for the topic's limit."""
+_OVERHEAD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MarkLimits:
+    """How much is marked at once, and for which delivery."""
+
+    records: int
+    size: int
+    exactly_once: bool
+
+
+class Marker:
+    """Marks for one round; `run` is the thread."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        sql: Statements,
+        term: Term,
+        topics: TopicBook,
+        limits: MarkLimits,
+        first_batch: int,
+    ) -> None:
+        self._connection, self._sql, self._term = connection, sql, term
+        self._topics, self._limits = topics, limits
+        self._number = first_batch
+        self._head: int | None = None
+        self._asked_drawn = False
+        self._gaps = GapWatch()
+        self._sweep_from: int | None = None
+        self._next_sweep = time.monotonic() + _SWEEP_SECONDS
+        self._held_keys: dict[tuple[str, Key], int] = {}
+        self._changes = 0
+        self._next_look_at_lanes = 0.0
+        self.marked = 0
+
+    def run(self, round_: Round) -> None:
+        """Mark until the round drains."""
+        self._load_lanes()
+        pause = _SHORTEST_PAUSE
+        least = max(1, self._limits.records // 2)
+        while not round_.draining.is_set():
+            records, size = round_.window.wait_for_room(least, _ROOM_SECONDS)
+            if not records:
+                continue
+            if round_.batches.qsize() >= _AHEAD:
+                round_.draining.wait(_SHORTEST_PAUSE)
+                continue
+            rows = self._next_rows(min(records, self._limits.records), size)
+            if rows:
+                self._hand_on(rows, round_)
+                pause = _SHORTEST_PAUSE
+            elif self._sweep_from is None:
+                round_.draining.wait(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+        round_.batches.put(None)
+
+    def _next_rows(self, records: int, size: int) -> list[Row]:
+        """Read what comes next, and leave out what has to wait."""
+        self._look_at_lanes()
+        if self._sweep_from is not None:
+            return self._sweep(records, size)
+        if self._gaps.wants_list():
+            running, prepared = self._fetch(_RUNNING, {})[0]
+            self._gaps.listed(set(running), set(prepared))
+        return self._scan_head(records, size)
+
+    def _scan_head(self, records: int, size: int) -> list[Row]:
+        """Read beyond the head, and then look into the gaps.
+
+        In that order, since whoever stashed one of the rows may have waited for a late commit: that
+        is found then, and goes first. The rows are read again afterwards.
+        """
+        if self._head is None:
+            return self._first_scan(records, size)
+        rows = self._read(self._sql.head, records, size, after=self._head)
+        if self._gaps.wants_look(now=bool(rows)):
+            late = self._look_into_gaps(records, size)
+            if late:
+                return late
+        if not rows:
+            return []
+        self._gaps.see(self._head, [row[0] for row in rows])
+        self._head = rows[-1][0]
+        return self._sendable(rows)
+
+    def _first_scan(self, records: int, size: int) -> list[Row]:
+        """Find where the head is; whoever drew an id below it may still commit it."""
+        rows = self._read(self._sql.head, records, size, after=_LOWEST)
+        if rows:
+            self._gaps.see_below(rows[0][0])
+            self._gaps.see(rows[0][0] - 1, [row[0] for row in rows])
+            self._head = rows[-1][0]
+            return self._sendable(rows)
+        if not self._asked_drawn:
+            self._asked_drawn = True
+            (drawn,) = self._fetch(self._sql.drawn, {})[0]
+            if drawn is not None:
+                self._gaps.see_below(drawn + 1)
+                self._head = drawn
+        return []
+
+    def _look_into_gaps(self, records: int, size: int) -> list[Row]:
+        started = time.monotonic()
+        lows, highs = self._gaps.ranges()
+        rows = self._read(self._sql.gaps, records, size, lows=lows, highs=highs)
+        ids = [row[0] for row in rows]
+        self._gaps.looked(ids, started, complete=not rows)
+        return self._sendable(rows)
+
+    def _sweep(self, records: int, size: int) -> list[Row]:
+        """Read the next part of a sweep; at its end, go back to the head."""
+        rows = self._read(self._sql.sweep, records, size, after=self._sweep_from, head=self._head)
+        if rows:
+            self._sweep_from = rows[-1][0]
+            self._gaps.taken([row[0] for row in rows])
+            return self._sendable(rows)
+        self._sweep_from = None
+        self._next_sweep = time.monotonic() + _SWEEP_SECONDS
+        return []
+
+    def _look_at_lanes(self) -> None:
+        """Start a sweep if something that was set aside may go out now."""
+        released = self._topics.released()
+        if released:
+            self._tell("released", {"topics": released})
+            self._start_sweep()
+        now = time.monotonic()
+        if now >= self._next_look_at_lanes:
+            self._next_look_at_lanes = now + _LOOK_AT_LANES_SECONDS
+            (changes,) = self._fetch(_CHANGES, self._term.parameters)[0]
+            if changes != self._changes:
+                self._load_lanes()
+                self._start_sweep()
+        if now >= self._next_sweep:
+            self._start_sweep()
+
+    def _start_sweep(self) -> None:
+        if self._head is not None:
+            self._sweep_from = _LOWEST
+
+    def _load_lanes(self) -> None:
+        parameters = self._term.parameters
+        ((self._changes,),) = self._fetch(_CHANGES, parameters)
+        self._held_keys = {(t, _bytes(k)): i for t, k, i in self._fetch(_LANES, parameters)}
+        self._topics.forget_limits()
+
+    def _sendable(self, rows: list[Row]) -> list[Row]:
+        """Leave out other shards' records, and those whose topic or key is held."""
+        faults = {topic for topic in {row[1] for row in rows} if self._is_held(topic)}
+        if faults or self._held_keys:
+            rows = [row for row in rows if row[1] not in faults and not self._waits(row)]
+        self._refuse_large(rows)
+        return rows
+
+    def _waits(self, row: Row) -> bool:
+        """Tell whether a record of its key that was before it is parked."""
+        parked = self._held_keys.get((row[1], _bytes(row[2])))
+        return parked is not None and parked < row[0]
+
+    def _is_held(self, topic: str | None) -> bool:
+        if topic is None:
+            return True
+        known = topic in self._topics.held
+        fault = self._topics.fault(topic)
+        if fault is not None and not known:
+            self._tell("held", {"topic": topic, "reason": fault})
+        return fault is not None
+
+    def _tell(self, kind: str, detail: dict[str, object]) -> None:
+        """Write down, and log, that a topic's records wait, or no longer do."""
+        _log.warning("%s: %s", kind, ", ".join(f"{key} {value}" for key, value in detail.items()))
+        parameters = {**self._term.parameters, "kind": kind, "detail": json.dumps(detail)}
+        self._connection.execute(_EVENT, parameters)
+
+    def _refuse_large(self, rows: list[Row]) -> None:
+        rejected = []
+        for row in rows:
+            size = len(row[3] or b"") + len(row[2] or b"") + _OVERHEAD
+            if size > _LARGE:
+                limit = self._topics.limit(row[1])
+                if limit is not None and size > limit:
+                    reason = f"{size:,} bytes; topic {row[1]} takes {limit:,} (max.message.bytes)"
+                    rejected.append((row, reason))
+        if rejected:
+            raise RejectedError(rejected)
+
+    def _hand_on(self, rows: list[Row], round_: Round) -> None:
+        """Write the claim, then let the batch go."""
+        size = sum(len(row[3] or b"") for row in rows)
+        parameters = {
+            **self._term.parameters,
+            "batch": self._number,
+            "ids": as_multirange(row[0] for row in rows),
+            "count": len(rows),
+            "exactly_once": self._limits.exactly_once,
+        }
+        round_.check()
+        if self._connection.execute(self._sql.claim, parameters).rowcount == 0:
+            raise FencedError(f"another leader has the lease: epoch {self._term.epoch} is over")
+        batch = Batch(self._number, rows, size)
+        round_.window.take(batch)
+        round_.batches.put(batch)
+        self._number += 1
+        self.marked += len(rows)
+
+    def _read(self, sql: Composed, records: int, size: int, **more: Any) -> list[Row]:  # noqa: ANN401 - parameters
+        parameters = {**self._term.parameters, "limit": records, "bytes": size, **more}
+        return self._fetch(sql, parameters)
+
+    def _fetch(self, sql: Any, parameters: dict[str, Any]) -> list[Any]:  # noqa: ANN401 - SQL of any kind
+        cursor = self._connection.cursor(binary=True)
+        return cursor.execute(sql, parameters).fetchall()
+
+
+def _bytes(key: Key) -> bytes | None:
+    return key.encode() if isinstance(key, str) else key

@@ -1,0 +1,47 @@
+"""Set a record aside that Kafka will never take, whole and with the reason."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import psycopg
+
+from harvest_dagster.errors import FencedError
+from harvest_dagster.harvest.batch import Row, Term
+from harvest_dagster.harvest.table import Statements
+
+_log = logging.getLogger(__name__)
+
+
+def park(
+    connection: psycopg.Connection[Any],
+    sql: Statements,
+    term: Term,
+    rejected: list[tuple[Row, str]],
+    *,
+    hold_keys: bool,
+) -> int:
+    """Park records; with `hold_keys`, later records of the same topic and key wait behind them.
+
+    Of several rejected records of one key only the first is parked then: the others wait as well.
+    """
+    parked, lanes = 0, set()
+    for row, reason in rejected:
+        lane = (row[1], row[2])
+        if hold_keys and row[2] is not None and lane in lanes:
+            continue
+        lanes.add(lane)
+        parameters = {
+            **term.parameters,
+            "id": row[0],
+            "topic": row[1],
+            "reason": reason,
+            "holds_key": hold_keys and row[2] is not None,
+        }
+        found = connection.execute(sql.park, parameters).fetchone()
+        if not found or not found[0]:
+            raise FencedError(f"another leader has the lease: epoch {term.epoch} is over")
+        _log.warning("parked record %s for %s: %s", row[0], row[1], reason)
+        parked += 1
+    return parked

@@ -1,0 +1,37 @@
+-- park: set a record aside, whole, with the reason
+WITH fence AS (
+    SELECT FROM harvest.lease
+     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+       FOR KEY SHARE
+), taken AS (
+    DELETE FROM {table} o USING fence WHERE o.id = %(id)s RETURNING {returned}
+), parked AS (
+    INSERT INTO harvest.parked (name, shard, id, create_time, kafka_topic, kafka_key, kafka_value,
+                                kafka_header_keys, kafka_header_values, kafka_partition, reason,
+                                holds_key)
+    SELECT %(name)s, %(shard)s, id, create_time, kafka_topic, kafka_key, kafka_value,
+           kafka_header_keys, kafka_header_values, kafka_partition, %(reason)s, %(holds_key)s
+      FROM taken
+    ON CONFLICT (name, id) DO UPDATE
+       SET reason = EXCLUDED.reason, tries = parked.tries + 1, parked_at = now(),
+           requeued_at = NULL, holds_key = EXCLUDED.holds_key
+    RETURNING id
+), event AS (
+    INSERT INTO harvest.event (name, shard, epoch, leader_id, kind, detail)
+    SELECT %(name)s, %(shard)s, %(epoch)s, %(leader_id)s, 'parked',
+           jsonb_build_object('id', id, 'topic', %(topic)s::text, 'reason', %(reason)s::text)
+      FROM parked
+)
+SELECT count(*) FROM fence
+
+-- lanes: the keys whose records wait behind a parked one, and the first that is parked
+SELECT kafka_topic, kafka_key, min(id)
+  FROM harvest.parked
+ WHERE name = %(name)s AND shard = %(shard)s AND holds_key AND requeued_at IS NULL
+ GROUP BY kafka_topic, kafka_key
+
+-- changes: a number that changes with each requeue, discard or wish for a sweep; the largest id would
+-- not tell of one that began early and committed late
+SELECT COALESCE(sum(id), 0)::bigint
+  FROM harvest.event
+ WHERE name = %(name)s AND kind IN ('requeued', 'discarded', 'swept')

@@ -1,0 +1,144 @@
+"""The middle stage, exactly once: a Kafka transaction for the batches that are there.
+
+It runs on a thread of its own, the only one that touches the producer, and blocks on Kafka alone.
+While one batch commits here, the marker marks the next and the purger removes the last.
+
+The batch's number is committed in the same transaction as its messages, as the offset of the group
+`<name>.harvest` on the leader topic: the durable word, inside Kafka, on what was published. A
+leader that takes over purges the claims up to that number, and marks the others again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from harvest_dagster.harvest.batch import Batch, Row
+from harvest_dagster.harvest.clients import Clients
+from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS
+from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
+
+_log = logging.getLogger(__name__)
+
+_KEEP_ALIVE_SECONDS = 3600.0
+"""A group's offsets expire when nobody commits them for days, so an idle leader repeats them."""
+_TIMEOUT_SECONDS = 30.0
+_SETTLE_SECONDS = 1.0
+_POLL_SECONDS = 0.1
+
+
+class ExactlyOncePublisher:
+    """Publishes for one round; `run` is the thread."""
+
+    def __init__(self, clients: Clients, place: TopicPartition, committed: int) -> None:
+        self._producer, self._place, self._faults = clients.producer, place, clients.faults
+        self._group = clients.group.consumer_group_metadata()
+        self._committed = committed
+        self.published = 0
+
+    def run(self, round_: Round) -> None:
+        """Publish until the marker has no more."""
+        last = False
+        while not last:
+            batches, last = self._next(round_)
+            if round_.halted.is_set():
+                return
+            if batches or not last:
+                round_.check()
+                self._publish(batches)
+            for batch in batches:
+                self.published += len(batch.rows)
+                round_.settled.put(batch)
+        round_.settled.put(None)
+
+    def _next(self, round_: Round) -> tuple[list[Batch], bool]:
+        """Take all batches that wait, or none when nothing came for long; and whether it ends."""
+        batches: list[Batch] = []
+        with suppress(Empty):
+            found = round_.batches.get(timeout=_KEEP_ALIVE_SECONDS)
+            while found is not None:
+                batches.append(found)
+                found = round_.batches.get_nowait()
+            return batches, True
+        return batches, False
+
+    def _publish(self, batches: list[Batch]) -> None:
+        """Publish batches in one transaction, or raise what must happen instead."""
+        number = batches[-1].number if batches else self._committed
+        rows = [row for batch in batches for row in batch.rows]
+        try:
+            self._producer.begin_transaction()
+            self._produce(rows)
+            # By now Kafka has settled the last transaction; asked sooner, it would send us away.
+            # A producer that was fenced would be waited for in vain, so not for long.
+            self._producer.flush(_SETTLE_SECONDS)
+            place = TopicPartition(
+                self._place.topic, self._place.partition, number, self._place.metadata
+            )
+            self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
+            self._producer.commit_transaction(_TIMEOUT_SECONDS)
+        except KafkaException as failure:
+            reason = f"batch {number}: {failure.args[0].str()}"
+            refused = failure.args[0].code() in REJECTIONS  # by the client, before it was sent
+            if refused or failure.args[0].txn_requires_abort() or self._faults:
+                self._explain(rows, reason, refused=refused)
+            raise RemarkError(reason) from failure
+        self._committed = number
+
+    def _produce(self, rows: Sequence[Row]) -> None:
+        produce = self._producer.produce
+        for _, topic, key, value, names, contents, partition in rows:
+            headers = list(zip(names, contents, strict=True)) if names else None
+            place = -1 if partition is None else partition
+            while True:
+                try:
+                    produce(topic, value, key, place, headers=headers)
+                    break
+                except BufferError:
+                    self._producer.poll(_POLL_SECONDS)
+
+    def _explain(self, rows: Sequence[Row], reason: str, *, refused: bool) -> None:
+        """Abort, and find out whether topics or single records are at fault."""
+        self._producer.abort_transaction(_TIMEOUT_SECONDS)
+        codes = {error.code() for error, _ in self._faults}
+        topics = {
+            message.topic() or "": error.str()
+            for error, message in self._faults
+            if error.code() in TOPIC_FAULTS
+        }
+        if topics:
+            raise RemarkError(reason, held_topics=topics)
+        if refused or codes & REJECTIONS or not codes:
+            rejected = self._rejected(rows)
+            if rejected:
+                raise RejectedError(rejected)
+            raise RemarkError(reason, careful=True)
+
+    def _rejected(self, rows: Sequence[Row]) -> list[tuple[Row, str]]:
+        """Try records in transactions that are never committed, halving down to those at fault."""
+        fault = self._trial(rows)
+        if fault is None:
+            return []
+        if len(rows) == 1:
+            return [(rows[0], fault)]
+        half = len(rows) // 2
+        return self._rejected(rows[:half]) + self._rejected(rows[half:])
+
+    def _trial(self, rows: Sequence[Row]) -> str | None:
+        self._faults.clear()
+        self._producer.begin_transaction()
+        try:
+            self._produce(rows)
+            self._producer.flush(_TIMEOUT_SECONDS)
+        except KafkaException as failure:
+            if failure.args[0].code() not in REJECTIONS:
+                raise
+            return str(failure.args[0].str())
+        finally:
+            self._producer.abort_transaction(_TIMEOUT_SECONDS)
+        rejections = [error.str() for error, _ in self._faults if error.code() in REJECTIONS]
+        return rejections[0] if rejections else None

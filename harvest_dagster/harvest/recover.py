@@ -1,0 +1,108 @@
+"""What a tour does first, and after every failure: find out what was published, and settle it.
+
+    1  the epoch is ours: no statement of an older one can write any more
+    2  `init_transactions` fences the old producer, and settles the transaction that it left open
+    3  the committed batch number tells, from inside Kafka, what was published
+    4  claims up to that number are purged
+    5  all other claims are given up, so that their records are marked again; that is written down
+
+At least once there is no such number, and all claims are given up: one record of a key, at most,
+was published and not purged.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from harvest_dagster.election.history import record
+from harvest_dagster.errors import FencedError, KafkaError
+from harvest_dagster.harvest.batch import Term
+from harvest_dagster.harvest.purge import Purger
+from harvest_dagster.postgres.statements import statements
+
+_log = logging.getLogger(__name__)
+_SQL = statements("harvest_dagster.harvest", "claims.sql")
+_COMMITTED_SECONDS = 30.0
+OFFSETS_KEPT_SECONDS = 7 * 86_400.0
+"""Kafka's default for how long it keeps the offsets of a group in which nobody commits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What was found, and what came of it."""
+
+    committed: int
+    purged: int
+    remarked: int
+    next_batch: int
+
+
+def read_identity(connection: psycopg.Connection[Any]) -> str:
+    """Tell which database this is."""
+    row = connection.execute(_SQL["identity"].text).fetchone()
+    return str(row[0]) if row else ""
+
+
+def committed_batch(group: Consumer, place: TopicPartition) -> int | None:
+    """Read the last batch number that was committed along with its messages.
+
+    The number of another database's outbox, of the same name on the same Kafka, says nothing.
+    """
+    try:
+        (found,) = group.committed([place], timeout=_COMMITTED_SECONDS)
+    except KafkaException as failure:
+        raise KafkaError(f"Kafka did not tell what was published: {failure}") from failure
+    if found.error is not None:
+        raise KafkaError(f"Kafka did not tell what was published: {found.error.str()}")
+    if found.offset < 0:
+        return None
+    if found.metadata != place.metadata:
+        _log.warning(
+            "group of %s in Kafka belongs to another database (%s): give each outbox a name of its"
+            " own; what was in flight is marked again",
+            place.topic,
+            found.metadata,
+        )
+        return None
+    return found.offset
+
+
+def recover(
+    connection: psycopg.Connection[Any],
+    purger: Purger,
+    term: Term,
+    committed: int | None,
+    reason: str,
+) -> Recovery:
+    """Settle the claims that are there, and tell the number of the next batch."""
+    (last,) = _one(connection, "last_batch", term)
+    purged = purger.up_to(committed) if committed is not None else 0
+    fence, claims, records, epoch, oldest = _one(connection, "remark", term)
+    if not fence:
+        raise FencedError(f"another leader has the lease: epoch {term.epoch} is over")
+    if claims:
+        kind = "remarked"
+        if committed is None and oldest > OFFSETS_KEPT_SECONDS:
+            kind = "ambiguous"
+        detail = {
+            "records": records,
+            "claims": claims,
+            "from_epoch": epoch,
+            "to_epoch": term.epoch,
+            "oldest_seconds": round(oldest, 3),
+            "reason": reason,
+        }
+        if kind == "ambiguous":
+            detail["warning"] = "Kafka no longer knows what was published: doubles are possible"
+        record(connection, term.name, term.shard, term.epoch, term.leader_id, kind, detail)
+        _log.info("%s %s records of %s claims: %s", kind, f"{records:,}", claims, reason)
+    return Recovery(committed or 0, purged, records, max(last, committed or 0) + 1)
+
+
+def _one(connection: psycopg.Connection[Any], name: str, term: Term) -> Any:  # noqa: ANN401 - a row
+    return connection.execute(_SQL[name].text, term.parameters).fetchone()

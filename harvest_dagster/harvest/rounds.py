@@ -1,0 +1,167 @@
+"""One round of a tour: open clients, recover, run the three stages until they end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from confluent_kafka import OFFSET_INVALID, TopicPartition
+
+from harvest_dagster.harvest.batch import Term, Window
+from harvest_dagster.harvest.clients import Clients, connect
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.mark import Marker, MarkLimits
+from harvest_dagster.harvest.park import park
+from harvest_dagster.harvest.publish_at_least_once import AtLeastOncePublisher
+from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
+from harvest_dagster.harvest.purge import Purger
+from harvest_dagster.harvest.purge_records import RecordPurger
+from harvest_dagster.harvest.recover import Recovery, committed_batch, read_identity, recover
+from harvest_dagster.harvest.stage import Round
+from harvest_dagster.harvest.table import Sharding, Statements, statements_for
+from harvest_dagster.harvest.topics import TopicBook
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
+
+_log = logging.getLogger(__name__)
+_TRIM = statements("harvest_dagster.harvest", "claims.sql")["trim"].text
+_CANCEL_SECONDS = 2.0
+_JOIN_SECONDS = 5.0
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a round inherits from the one before."""
+
+    reason: str = "the last leader ended"
+    careful: bool = False
+    rejected: list[Any] = field(default_factory=list)
+    held_topics: dict[str, str] = field(default_factory=dict)
+
+
+class RoundRun:
+    """A round under way; made by the tour, which calls `run` on its own thread."""
+
+    def __init__(
+        self, config: HarvestConfig, term: Term, before: Before, trusted: Callable[[], bool]
+    ) -> None:
+        self._config, self._term, self._before = config, term, before
+        limits = config.limits
+        self.window = Window(limits.max_in_flight_records, limits.max_in_flight_bytes)
+        self.flow = Round(self.window, trusted)
+        self.recovery: Recovery | None = None
+        self.parked = 0
+        self._identity = ""
+        self.drain_by: float | None = None
+        self._stages: tuple[Any, ...] = ()
+        self._connections: list[psycopg.Connection[Any]] = []
+
+    def counts(self, name: str) -> int:
+        """What the stages have `marked`, `published` or `purged` so far."""
+        return sum(getattr(stage, name, 0) for stage in self._stages)
+
+    def run(self) -> None:
+        """Recover, then harvest until the round ends; raise what ended it early."""
+        with ExitStack() as stack:
+            marking, purging = self._connect("mark", stack), self._connect("purge", stack)
+            sql = self._statements(purging)
+            purger = Purger(purging, sql, self._term)
+            self.parked = self._park(purging, sql)
+            clients = Clients.open(self._config, self._term.shard, careful=self._before.careful)
+            stack.callback(clients.close)
+            recovery = self._recover(purging, purger, clients)
+            topics = TopicBook(clients.producer, clients.admin, self._before.held_topics)
+            marker = Marker(
+                marking, sql, self._term, topics, self._mark_limits(), recovery.next_batch
+            )
+            records = RecordPurger(purging, sql, self._term)
+            publisher = self._publisher(clients, recovery, records)
+            self._stages = (marker, publisher, purger)
+            self._run_stages(marker, publisher, purger)
+        if self.flow.failure is not None:
+            raise self.flow.failure
+
+    def _run_stages(
+        self,
+        marker: Marker,
+        publisher: ExactlyOncePublisher | AtLeastOncePublisher,
+        purger: Purger,
+    ) -> None:
+        named = {"mark": marker, "publish": publisher, "purge": purger}
+        threads = [self.flow.start(n, _bound(stage.run, self.flow)) for n, stage in named.items()]
+        while any(thread.is_alive() for thread in threads) and not self.flow.halted.is_set():
+            threads[-1].join(_LOOK_SECONDS)
+            if self.drain_by is not None and time.monotonic() > self.drain_by:
+                _log.warning("what was in flight did not settle in time, and is cut off")
+                self.flow.halt()
+        self._end(threads)
+
+    def _end(self, threads: list[threading.Thread]) -> None:
+        """Wait for the stages; a statement that still runs is cancelled."""
+        if self.flow.halted.is_set():
+            for connection in self._connections:
+                with suppress(psycopg.Error):  # it may be gone already
+                    connection.cancel_safe(timeout=_CANCEL_SECONDS)
+        for thread in threads:
+            thread.join(_JOIN_SECONDS)
+
+    def _connect(self, what: str, stack: ExitStack) -> psycopg.Connection[Any]:
+        connection = connect(self._config, what)
+        stack.callback(connection.close)
+        self._connections.append(connection)
+        return connection
+
+    def _statements(self, connection: psycopg.Connection[Any]) -> Statements:
+        return statements_for(
+            connection,
+            TableName.parse(self._config.outbox),
+            Sharding(self._term.shard, self._config.shards),
+            mark_rows=self._config.marks == "rows",
+            retain=self._config.retention is not None,
+        )
+
+    def _park(self, connection: psycopg.Connection[Any], sql: Statements) -> int:
+        hold_keys = self._config.on_rejected == "hold_key"
+        return park(connection, sql, self._term, self._before.rejected, hold_keys=hold_keys)
+
+    def _recover(
+        self, connection: psycopg.Connection[Any], purger: Purger, clients: Clients
+    ) -> Recovery:
+        committed = None
+        if self._config.delivery == "exactly_once":
+            self._identity = read_identity(connection)
+            committed = committed_batch(clients.group, self._place())
+        self.recovery = recover(connection, purger, self._term, committed, self._before.reason)
+        kept = {"days": self._config.event_days, "retention": self._config.retention or 0}
+        connection.execute(_TRIM, {"name": self._term.name, **kept})
+        return self.recovery
+
+    def _publisher(
+        self, clients: Clients, recovery: Recovery, records: RecordPurger
+    ) -> ExactlyOncePublisher | AtLeastOncePublisher:
+        if self._config.delivery == "exactly_once":
+            return ExactlyOncePublisher(clients, self._place(), recovery.committed)
+        return AtLeastOncePublisher(clients.producer, records, careful=self._before.careful)
+
+    def _place(self) -> TopicPartition:
+        topic, shard = self._config.leader_topic, self._term.shard
+        return TopicPartition(topic, shard, OFFSET_INVALID, self._identity)
+
+    def _mark_limits(self) -> MarkLimits:
+        limits = self._config.limits
+        return MarkLimits(
+            limits.mark_query_records,
+            limits.max_in_flight_bytes,
+            exactly_once=self._config.delivery == "exactly_once",
+        )
+
+
+def _bound(run: Callable[[Round], None], flow: Round) -> Callable[[], None]:
+    return lambda: run(flow)

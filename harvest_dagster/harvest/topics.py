@@ -1,0 +1,95 @@
+"""Which topics can be published to now, and how large a message each takes.
+
+The marker asks before it marks; only for a topic that it has not seen, or that is held, does that
+ask Kafka.
+"""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import KafkaException, Producer, TopicCollection
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclOperation
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._resource import ResourceType
+
+from harvest_dagster.errors import KafkaError
+
+_ASK_SECONDS = 10.0
+_RETRY_SECONDS = 0.5
+_LIMIT_SECONDS = 30.0
+
+
+class TopicBook:
+    """What is known of topics; used by the marker's thread alone."""
+
+    def __init__(self, producer: Producer, admin: AdminClient, held: dict[str, str]) -> None:
+        self._producer, self._admin = producer, admin
+        self._good: set[str] = set()
+        self._limits: dict[str, tuple[int | None, float]] = {}
+        self.held = held
+        self._next_try = 0.0
+
+    def fault(self, topic: str) -> str | None:
+        """Tell why a topic can't be published to, or nothing if it can."""
+        if topic in self._good:
+            return None
+        if topic not in self.held:
+            self._ask(topic)
+        return self.held.get(topic)
+
+    def released(self) -> list[str]:
+        """Ask for the held topics again, now and then; tell which can be published to."""
+        if not self.held or time.monotonic() < self._next_try:
+            return []
+        self._next_try = time.monotonic() + _RETRY_SECONDS
+        before = list(self.held)
+        for topic in before:
+            self._ask(topic)
+        return [topic for topic in before if topic not in self.held]
+
+    def limit(self, topic: str) -> int | None:
+        """Tell a topic's max.message.bytes, or nothing if it may not be read."""
+        known = self._limits.get(topic)
+        if known is None or time.monotonic() > known[1]:
+            known = (self._ask_limit(topic), time.monotonic() + _LIMIT_SECONDS)
+            self._limits[topic] = known
+        return known[0]
+
+    def forget_limits(self) -> None:
+        """Ask for the limits anew: an operator may have raised one."""
+        self._limits.clear()
+
+    def _ask(self, topic: str) -> None:
+        try:
+            error = self._producer.list_topics(topic, _ASK_SECONDS).topics[topic].error
+        except KafkaException as failure:
+            raise KafkaError(f"Kafka did not tell of topic {topic}: {failure}") from failure
+        fault = None if error is None else error.str()
+        if fault is None and topic in self.held and not self._may_write(topic):
+            fault = "not authorised to write"
+        if fault is None:
+            self._good.add(topic)
+            self.held.pop(topic, None)
+        else:
+            self.held[topic] = fault
+
+    def _may_write(self, topic: str) -> bool:
+        """Whether we may write to a topic that can be seen, as far as Kafka tells."""
+        asked = self._admin.describe_topics(
+            TopicCollection([topic]), include_authorized_operations=True
+        )
+        try:
+            allowed = asked[topic].result(_ASK_SECONDS).authorized_operations
+        except KafkaException:
+            return False
+        return not allowed or AclOperation.WRITE in allowed
+
+    def _ask_limit(self, topic: str) -> int | None:
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            found = self._admin.describe_configs([resource])[resource].result(_ASK_SECONDS)
+        except KafkaException:
+            return None  # not every harvester may describe topics; then Kafka itself will refuse
+        return int(found["max.message.bytes"].value)

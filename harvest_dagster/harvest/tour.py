@@ -1,0 +1,191 @@
+"""A tour: one leader's harvest of one shard, from its lease to the end of it.
+
+                       ┌────────────────── a round ──────────────────┐
+    start ──▶ recover ─│▶ marker ──▶ publisher ──▶ purger            │──▶ ended
+                 ▲     └─────────────────────────────────────────────┘
+                 │                     │ failed: a connection, Kafka, a rejected record
+                 └──── refresh ◀───────┘
+
+`run` may be called on any thread and blocks until the tour has ended; it opens the connections,
+recovers, starts the three stages' threads (their own pages say what each may block on), and waits
+for them. `drain`, `abort` and the figures may be called from any other thread, and do not block.
+
+When a round fails the lease is refreshed, which gives it a new epoch: whatever statement of the
+failed round still runs in the database, unseen, can write no more. Then, after a pause, the tour
+recovers and goes on.
+
+A tour ends when it is drained (the lease was revoked, or its time is up): what is marked goes all
+the way, bounded in time. Or when it is fenced or aborted: then it writes nothing more at all.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass
+
+import psycopg
+from confluent_kafka import KafkaException
+
+from harvest_dagster.election import lease as leases
+from harvest_dagster.election.lease import Lease
+from harvest_dagster.errors import FencedError, KafkaError
+from harvest_dagster.harvest.batch import Key, Term
+from harvest_dagster.harvest.clients import connect
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.rounds import Before, RoundRun
+from harvest_dagster.harvest.stage import RejectedError, RemarkError
+from harvest_dagster.postgres.statements import statements
+
+_log = logging.getLogger(__name__)
+_EVENT = statements("harvest_dagster.harvest", "claims.sql")["event"].text
+_RECOVERABLE = (RemarkError, psycopg.Error, KafkaException, KafkaError)
+_LONGEST_PAUSE = 10.0
+_SOUND_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a tour has done."""
+
+    marked: int = 0
+    published: int = 0
+    purged: int = 0
+    remarked: int = 0
+    parked: int = 0
+    rounds: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+class Tour:
+    """Harvests one shard for as long as its lease lasts."""
+
+    def __init__(
+        self,
+        config: HarvestConfig,
+        lease: Lease,
+        ttl_seconds: float,
+        trusted: Callable[[], bool],
+        on_refreshed: Callable[[Lease], None] = lambda _lease: None,
+    ) -> None:
+        self._config, self.lease, self._ttl = config, lease, ttl_seconds
+        self._trusted, self._on_refreshed = trusted, on_refreshed
+        self._before = Before()
+        self._ended = Totals()
+        self._current: RoundRun | None = None
+        self._ending = threading.Event()
+        self._drain_by: float | None = None
+        self._aborted = False
+
+    @property
+    def totals(self) -> Totals:
+        """What was done so far, the round under way included."""
+        now, current = Totals(**asdict(self._ended)), self._current
+        if current is not None:
+            _add(now, current)
+        return now
+
+    @property
+    def in_flight(self) -> int:
+        """How many records are marked, and not purged yet."""
+        current = self._current
+        return current.window.records if current else 0
+
+    def in_flight_keys(self) -> set[tuple[str, Key]]:
+        """The topics and keys of the records in flight."""
+        current = self._current
+        return current.window.keys() if current else set()
+
+    def run(self) -> Totals:
+        """Harvest until the lease ends; raise FencedError if it was lost."""
+        self._record("tour_started", {"holder": self.lease.holder})
+        self._harvest()
+        self._record("tour_ended", asdict(self.totals))
+        return self.totals
+
+    def drain(self, seconds: float) -> None:
+        """Mark no more, and end when all that is marked has gone out, or the time is over."""
+        self._drain_by = time.monotonic() + seconds
+        self._ending.set()
+        current = self._current
+        if current is not None:
+            current.drain_by = self._drain_by
+            current.flow.drain()
+
+    def abort(self) -> None:
+        """End at once, without another write."""
+        self._aborted = True
+        self._ending.set()
+        current = self._current
+        if current is not None:
+            current.flow.fail(FencedError("the lease was lost"))
+
+    def _harvest(self) -> None:
+        pause = self._config.limits.io_error_backoff
+        failures = 0
+        while not self._ending.is_set():
+            started = time.monotonic()
+            try:
+                self._run_round()
+            except _RECOVERABLE as failure:
+                failures = 0 if time.monotonic() - started > _SOUND_SECONDS else failures + 1
+                _log.warning("the round ended early, and is begun anew: %s", _line(failure))
+                if not isinstance(failure, RejectedError):
+                    self._ending.wait(min(pause * 2 ** (failures - 1), _LONGEST_PAUSE))
+                self._refresh(failure)
+        if self._aborted:
+            raise FencedError("the lease was lost")
+
+    def _run_round(self) -> None:
+        current = RoundRun(self._config, _term(self.lease), self._before, self._trusted)
+        self._current = current
+        if self._ending.is_set():
+            current.drain_by = self._drain_by
+            current.flow.drain()
+        try:
+            current.run()
+        finally:
+            self._current = None
+            _add(self._ended, current)
+        self._before = Before(held_topics=self._before.held_topics)
+
+    def _refresh(self, failure: BaseException) -> None:
+        """Take a new epoch, so that nothing of the failed round can write any more."""
+        with suppress(psycopg.Error):  # the next round will meet the same error, and come back here
+            with connect(self._config, "refresh") as connection:
+                reason = _line(failure)
+                self.lease = leases.refresh(connection, self.lease, self._ttl, reason)
+            self._on_refreshed(self.lease)
+            self._before = Before(
+                reason=reason,
+                careful=getattr(failure, "careful", False),
+                rejected=getattr(failure, "rejected", []),
+                held_topics=self._before.held_topics | getattr(failure, "held_topics", {}),
+            )
+
+    def _record(self, kind: str, detail: dict[str, object]) -> None:
+        parameters = {**_term(self.lease).parameters, "kind": kind, "detail": json.dumps(detail)}
+        with suppress(psycopg.Error), connect(self._config, "event") as connection:
+            connection.execute(_EVENT, parameters)
+
+
+def _term(lease: Lease) -> Term:
+    return Term(lease.name, lease.shard, lease.epoch, lease.leader_id)
+
+
+def _add(totals: Totals, run: RoundRun) -> None:
+    totals.rounds += 1
+    totals.parked += run.parked
+    totals.remarked += run.recovery.remarked if run.recovery else 0
+    for name in ("marked", "published", "purged"):
+        setattr(totals, name, getattr(totals, name) + run.counts(name))
+
+
+def _line(failure: BaseException) -> str:
+    return " ".join(str(failure).split()) or type(failure).__name__

@@ -1,0 +1,1 @@
+"""Kafka: what every client is set up with, and the topics that must be there."""

@@ -1,0 +1,34 @@
+"""Logs of librdkafka: to Python's logging, and each thing once in a while."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+
+_EVERY_SECONDS = 30.0
+_FIGURES = re.compile(r"\d+|, [^,]* suppressed")
+
+LOGGER = logging.getLogger("harvest_dagster.kafka")
+
+
+class OnceInAWhile(logging.Filter):
+    """Lets a line pass that did not pass lately, figures aside.
+
+    While no broker answers, librdkafka tells so twenty times a second.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line is to be logged."""
+        line, time_now = _FIGURES.sub("", record.getMessage()), time.monotonic()
+        if time_now - self._passed.get(line, -_EVERY_SECONDS) < _EVERY_SECONDS:
+            return False
+        self._passed[line] = time_now
+        return True
+
+
+LOGGER.addFilter(OnceInAWhile())

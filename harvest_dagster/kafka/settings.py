@@ -1,0 +1,48 @@
+"""What a Kafka client is set up with: its user's settings, ours on top, and logs where logs go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaException
+
+from harvest_dagster.errors import ConfigError
+from harvest_dagster.kafka.logs import LOGGER
+
+_SECRET = re.compile(
+    r"password|passphrase|secret|jaas|credential|token(?!\.endpoint)|[._](key|pem)$"
+    r"|oauthbearer\.config$",
+    re.IGNORECASE,
+)
+_Client = TypeVar("_Client")
+
+
+def client_settings(
+    base: Mapping[str, object], extra: Mapping[str, object], owned: Mapping[str, str]
+) -> dict[str, Any]:
+    """Put `extra` on top of the user's `base`, which may name none of `owned` (key: reason)."""
+    for key, value in base.items():
+        if key in owned:
+            raise ConfigError(f"kafka: {key} can't be set here: {owned[key]}; leave it out")
+        if not isinstance(value, str | int | float):
+            raise ConfigError(
+                f"kafka: {key} is {type(value).__name__}; give a string, a number, true or false"
+            )
+    return {**base, **extra, "logger": LOGGER}
+
+
+def make(kind: Callable[[dict[str, Any]], _Client], settings: dict[str, Any]) -> _Client:
+    """Make a client; what librdkafka can't read in its settings is told as a ConfigError."""
+    try:
+        return kind(settings)
+    except KafkaException as error:
+        raise ConfigError(f"kafka: {error.args[0].str()}") from None
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"kafka: {error}") from None
+
+
+def masked(settings: Mapping[str, object]) -> dict[str, object]:
+    """Hide passwords, keys and tokens, so that settings can be shown."""
+    return {key: "***" if _SECRET.search(key) else value for key, value in settings.items()}

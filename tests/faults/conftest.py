@@ -1,0 +1,99 @@
+"""Places to harvest at, harvests at work, and what disturbs them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from harvest_dagster import embedded
+from harvest_dagster.embedded import Servers
+from harvest_dagster.outbox.schema import Kind, create
+from harvest_dagster.postgres.names import TableName
+from tests.integration.harvest.account import judge, read
+from tests.integration.harvest.place import Place, place, until
+from tests.integration.harvest.running import spawn, start_harvest, start_tour
+
+__all__ = ["place", "spawn", "start_harvest", "start_tour"]
+
+BUSY = {"mark_query_records": 50, "max_in_flight_records": 200, "io_error_backoff": 0.05}
+"""Limits under which a backlog takes a while, in many batches, and failures are got over soon."""
+
+
+class Load:
+    """Stashes in one transaction after another, on a thread of its own, until stopped."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stash no more."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.01):
+            self._place.put(20)
+
+
+@pytest.fixture
+def load(place: Place) -> Iterator[Load]:
+    """Stash all the time."""
+    running = Load(place)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def own_servers(tmp_path: Path) -> Iterator[Callable[..., Servers]]:
+    """Give servers that a test may kill; they are gone when it ends."""
+    yield lambda **how: embedded.up(tmp_path, say=lambda _line: None, **how)
+    embedded.reset(tmp_path, say=lambda _line: None)
+
+
+def new_place(servers: Servers, name: str) -> Place:
+    """Make a place on such servers, with a database of this name."""
+    with psycopg.connect(servers.postgres, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    url = f"{servers.postgres.rpartition('/')[0]}/{name}"
+    with psycopg.connect(url) as connection:
+        create(connection, TableName("outbox"), Kind.NATIVE)
+    return Place(url, dict(servers.kafka_config))
+
+
+def kill(servers: Servers, name: str) -> None:
+    """Kill a server the hard way."""
+    for server in servers.each:
+        if server.name == name and server.pid:
+            os.kill(server.pid, signal.SIGKILL)
+
+
+def terminate(place: Place) -> int:
+    """Cut all connections of harvests to this place's database; tell how many there were."""
+    return len(
+        place.rows(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name LIKE 'harvest %' AND datname = current_database()"
+        )
+    )
+
+
+def settle(place: Place, delivery: str, seconds: float = 60.0) -> None:
+    """Wait until all is harvested, and judge it as a reader finds it afterwards."""
+    place.drained(seconds)
+    until(lambda: not place.rows("SELECT ids FROM harvest.claim"), 10)
+    judge(place.stashed, read(place.kafka, place.topic), delivery)
+
+
+def busy(place: Place, delivery: str, **changes: Any) -> dict[str, Any]:
+    """Write a config with those limits."""
+    return place.settings(delivery=delivery, limits=BUSY, **changes)

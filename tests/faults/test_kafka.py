@@ -1,0 +1,68 @@
+"""Kafka fences the producer, or loses a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.conftest import BUSY, settle
+from tests.integration.harvest.account import judge, judge_order, read
+from tests.integration.harvest.place import until
+from tests.integration.harvest.remains import producer_of, send
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Load
+    from tests.integration.harvest.place import Place
+    from tests.integration.harvest.running import RunningTour, StartTour
+
+
+def publishes(running: RunningTour) -> None:
+    """Wait until some more is published."""
+    before = running.tour.totals.published
+    until(lambda: running.tour.totals.published > before)
+
+
+@pytest.mark.parametrize("leaves_open", [False, True])
+def test_a_stranger_fences_the_producer(
+    place: Place, start_tour: StartTour, load: Load, *, leaves_open: bool
+) -> None:
+    """A stranger with the same transactional id disturbs, and no more, even in a transaction."""
+    running = start_tour(place.config(limits=BUSY), place.lease())
+    for _ in range(4):
+        publishes(running)
+        stranger = producer_of(place)
+        if leaves_open:
+            send(stranger, [])
+    until(lambda: len(place.stashed) > 1500)
+    load.stop()
+    settle(place, "exactly_once")
+    assert running.tour.totals.rounds > 4
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_a_topic_is_made_anew(
+    place: Place, start_tour: StartTour, load: Load, delivery: str
+) -> None:
+    """After a topic was deleted and made anew, all that is stashed from then on is in it, in order.
+
+    Another topic's records go out meanwhile. (What was in the topic is gone, as it was meant.)
+    """
+    start_tour(place.config(delivery=delivery, limits=BUSY), place.lease())
+    until(lambda: len(place.stashed) > 500)
+    place.drop_topic(place.topic)
+    other = place.new_topic()
+    beside = place.stash(m._replace(topic=other) for m in place.stashed[:100])
+    place.new_topic(place.topic)
+    load.stop()
+    first = len(place.stashed)
+    place.put(1000)
+    place.drained(90)
+    found = read(place.kafka, place.topic)
+    since = {message.value for message in place.stashed[first:]}
+    judge(place.stashed[first:], [m for m in found if m.value in since], delivery)
+    assert len({m.value for m in found}) >= 1000
+    judge(beside, read(place.kafka, other), delivery)
+    lost = {m.value for m in place.stashed} - {m.value for m in found}
+    rest = [m for m in place.stashed if m.topic == place.topic and m.value not in lost]
+    judge_order(rest, found, delivery)

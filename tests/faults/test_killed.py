@@ -1,0 +1,125 @@
+"""Leaders that are killed, one after another, and leaders that sleep through their own end."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.faults.conftest import Load, busy, settle
+from tests.integration.harvest.account import Reader, judge
+from tests.integration.harvest.place import a_while, until
+
+if TYPE_CHECKING:
+    from harvest_dagster.election.lease import Lease
+    from tests.integration.harvest.place import Place
+    from tests.integration.harvest.running import Process, Spawn, StartHarvest, StartTour
+
+DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+
+
+def killed_at_work(place: Place, spawn: Spawn, settings: dict[str, Any]) -> Process:
+    """Start a tour under a new lease, let it publish for a moment, and kill it."""
+    before = place.waiting()
+    process = spawn(settings, place.lease())
+    until(lambda: place.waiting() < before - 100)
+    process.kill()
+    return process
+
+
+def at_work(place: Place, lease: Lease) -> None:
+    """Wait until a claim of a term is there."""
+    query = "SELECT ids FROM harvest.claim WHERE epoch >= %s"
+    until(lambda: place.rows(query, (lease.epoch,)))
+
+
+@DELIVERIES
+def test_tours_killed_in_a_row(
+    place: Place, spawn: Spawn, start_tour: StartTour, delivery: str
+) -> None:
+    """Of leaders that are all killed at work nothing is lost, doubled, or out of order."""
+    place.put(6000)
+    reader = Reader(place.kafka, place.topic)
+    for _ in range(6):
+        killed_at_work(place, spawn, busy(place, delivery))
+    start_tour(place.config(delivery=delivery), place.lease())
+    settle(place, delivery)
+    until(lambda: len({m.value for m in reader.found}) == 6000)
+    judge(place.stashed, reader.stop(), delivery)
+
+
+@DELIVERIES
+def test_a_killed_leader_is_replaced(place: Place, spawn: Spawn, delivery: str) -> None:
+    """Of two candidates, the other takes over when the leader is killed under load."""
+    place.put(4000)
+    processes = [spawn(busy(place, delivery)) for _ in range(2)]
+    until(lambda: any(process.find("LeaderAcquired") for process in processes))
+    until(lambda: place.waiting() < 3000)
+    leader = next(process for process in processes if process.find("LeaderAcquired"))
+    leader.kill()
+    place.put(500)
+    settle(place, delivery)
+    assert place.rows("SELECT epoch > 1 FROM harvest.lease") == [(True,)]
+
+
+def test_a_blind_sleeper_is_fenced(
+    place: Place, spawn: Spawn, start_tour: StartTour, load: Load
+) -> None:
+    """A leader that slept, and then trusts in nothing but its statements, can do no harm.
+
+    It looks at no clock and hears of no election: PostgreSQL's epoch and Kafka's hold it off.
+    """
+    sleepers = []
+    for _ in range(4):
+        lease = place.lease()
+        sleeper = spawn(busy(place, "exactly_once"), lease)
+        at_work(place, lease)
+        sleeper.signal(signal.SIGSTOP)
+        sleepers.append(sleeper)
+    start_tour(place.config(), place.lease())
+    a_while()
+    for sleeper in sleepers:
+        sleeper.signal(signal.SIGCONT)
+    until(lambda: all(sleeper.find("fenced") for sleeper in sleepers))
+    load.stop()
+    settle(place, "exactly_once")
+
+
+@DELIVERIES
+@pytest.mark.parametrize("linger", [0, 900])
+def test_a_sleeper_wakes(
+    place: Place, spawn: Spawn, start_harvest: StartHarvest, delivery: str, linger: int
+) -> None:
+    """A leader that slept until another led puts nothing behind the other's messages, or events.
+
+    With a long `linger.ms` it is certain that messages wait in its client when it falls asleep.
+    """
+    asleep = spawn(busy(place, delivery, producer_kafka={"linger.ms": linger}))
+    until(lambda: asleep.find("LeaderAcquired"))
+    load = Load(place)
+    until(lambda: len(place.stashed) > 200 and place.rows("SELECT ids FROM harvest.claim"))
+    asleep.signal(signal.SIGSTOP)
+    awake = start_harvest(place.config(delivery=delivery))
+    until(awake.harvest.is_leader)
+    load.stop()
+    place.drained()
+    last = place.events()[-1]
+    asleep.signal(signal.SIGCONT)
+    until(lambda: asleep.find("LeaderFenced"))
+    a_while(1)
+    settle(place, delivery)
+    since = [event for event in place.events() if event.id > last.id]
+    assert [(event.kind, event.epoch) for event in since] == [("fenced", 1)]
+
+
+def test_a_transaction_that_timed_out(place: Place, spawn: Spawn, load: Load) -> None:
+    """A leader whose transaction Kafka gave up while it slept begins it anew."""
+    brief = {"transaction.timeout.ms": 1000}
+    process = spawn(busy(place, "exactly_once", producer_kafka=brief), place.lease())
+    until(lambda: len(place.stashed) > 500 and place.waiting() < 500)
+    process.signal(signal.SIGSTOP)
+    a_while(12)  # every 10 s Kafka looks for transactions that are too old
+    process.signal(signal.SIGCONT)
+    load.stop()
+    settle(place, "exactly_once")

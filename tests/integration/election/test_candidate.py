@@ -1,0 +1,147 @@
+"""Who leads, while candidates come and go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from harvest_dagster.election import history, lease
+from harvest_dagster.election.candidate import State
+from harvest_dagster.election.settings import CandidateSettings
+from harvest_dagster.errors import HarvestStateError
+
+if TYPE_CHECKING:
+    from tests.integration.election.conftest import Start, Until
+
+Free = psycopg.Connection[Any]
+
+
+def test_a_candidate_that_joins_takes_nothing_away(
+    start: Start, until: Until, members: Callable[[], int], free: Free
+) -> None:
+    """One of two leads, under its first epoch, through the other's joining and leaving."""
+    first = start()
+    until(first.leads)
+    second = start()
+    until(lambda: members() == 2)
+    second.candidate.stop()
+    until(lambda: members() == 1)
+    assert first.leads()
+    assert first.listener.told == [("acquired", 0, 1)]
+    assert second.listener.told == []
+    assert [event.kind for event in history.read(free)] == ["acquired"]
+
+
+def test_a_leader_that_stops_hands_over_at_once(
+    start: Start, until: Until, members: Callable[[], int], free: Free
+) -> None:
+    """When the leader stops, it is told to finish, and the other leads within two seconds."""
+    first = start()
+    until(first.leads)
+    second = start()
+    until(lambda: members() == 2)
+    first.candidate.stop()
+    seconds = until(second.leads, 4)
+    print(f"handed over in {seconds:.2f} s")  # noqa: T201 - a measurement
+    assert first.listener.kinds() == ["acquired", "revoked"]
+    assert second.listener.told == [("acquired", 0, 2)]
+    assert [event.kind for event in history.read(free)] == ["acquired", "revoked", "acquired"]
+    assert first.candidate.state is State.STOPPED
+
+
+def test_shards_are_shared_and_a_long_drain_costs_no_trust(start: Start, until: Until) -> None:
+    """Of two shards one goes to a second candidate, after a drain longer than the session."""
+    first = start(shards=2)
+    until(lambda: first.leads(0) and first.leads(1))
+    first.listener.drained.clear()
+    second = start(shards=2)
+    until(lambda: "revoked" in first.listener.kinds())
+    drained = threading.Timer(6.5, first.listener.drained.set)
+    drained.start()
+    while drained.is_alive():
+        assert first.candidate.trusted(0)
+        assert first.candidate.trusted(1)
+        assert first.leads(0) != first.leads(1)
+        drained.join(0.1)
+    until(lambda: second.leads(0) or second.leads(1))
+    assert [first.leads(0), first.leads(1)] == [second.leads(1), second.leads(0)]
+    assert first.listener.kinds() == ["acquired", "acquired", "revoked"]
+
+
+def test_a_drain_is_bounded(start: Start, until: Until, free: Free) -> None:
+    """A leader that does not finish in time is fenced, and stop returns."""
+    only = start(drain_seconds=0.3)
+    until(only.leads)
+    only.listener.drained.clear()
+    only.candidate.stop(5)
+    assert only.listener.kinds() == ["acquired", "revoked", "fenced"]
+    assert [event.kind for event in history.read(free)] == ["fenced", "acquired"]
+
+
+def test_a_stolen_lease_is_fenced_and_acquired_anew(start: Start, until: Until, free: Free) -> None:
+    """Who finds another's name in the row is fenced; as Kafka's choice it leads again, later."""
+    only = start()
+    until(only.leads)
+    lease.acquire(free, "outbox", 0, "thief", 6)
+    until(lambda: only.listener.told == [("acquired", 0, 1), ("fenced", 0, 1), ("acquired", 0, 3)])
+    assert history.read(free, kinds=["fenced"])[0].epoch == 1
+
+
+def test_a_refreshed_epoch_is_followed(start: Start, until: Until, free: Free) -> None:
+    """When the tour of the same holder begins a new epoch, its candidate goes on to lead."""
+    only = start()
+    until(only.leads)
+    old = only.candidate.lease(0)
+    assert old is not None
+    new = lease.refresh(free, old, 6, "tour")
+    until(lambda: only.candidate.lease(0) == new)
+    assert only.listener.kinds() == ["acquired"]
+
+
+def test_a_leader_that_is_asked_resigns(
+    start: Start, until: Until, members: Callable[[], int], free: Free
+) -> None:
+    """The other candidate leads then; the one that resigned joins again, behind it."""
+    first = start()
+    until(first.leads)
+    second = start()
+    until(lambda: members() == 2)
+    lease.ask_to_resign(free, "outbox", 0)
+    until(second.leads)
+    assert not first.leads()
+    until(lambda: members() == 2)
+    assert first.listener.kinds() == ["acquired", "revoked"]
+    assert second.leads()
+
+
+def test_goharvests_strategy_can_be_shared(
+    start: Start, until: Until, settings: CandidateSettings
+) -> None:
+    """With the eager strategy `range`, one of two leads, and the other when it stops."""
+    kafka = {**settings.kafka, "partition.assignment.strategy": "range"}
+    both = [start(kafka=kafka), start(kafka=kafka)]
+    until(lambda: sum(one.leads() for one in both) == 1)
+    leader = next(one for one in both if one.leads())
+    leader.candidate.stop()
+    until(lambda: any(one.leads() for one in both if one is not leader))
+
+
+def test_the_leader_topic_is_created(
+    start: Start, until: Until, settings: CandidateSettings
+) -> None:
+    """A missing leader topic is created, as wide as the shards."""
+    until(start(shards=3).leads)
+    known = AdminClient(dict(settings.kafka)).list_topics(settings.leader_topic, 10)
+    assert len(known.topics[settings.leader_topic].partitions) == 3
+
+
+def test_a_candidate_starts_once(start: Start) -> None:
+    """Start is for a candidate that was just made."""
+    only = start()
+    with pytest.raises(HarvestStateError, match="make a new one"):
+        only.candidate.start()

@@ -1,0 +1,83 @@
+"""`harvest lease` and `harvest history`, on a lease that candidates hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+
+from harvest_dagster.cli.history import history as history_command
+from harvest_dagster.cli.lease import lease as lease_command
+from harvest_dagster.election import history, lease
+
+if TYPE_CHECKING:
+    from tests.integration.election.conftest import Start, Until
+
+Free = psycopg.Connection[Any]
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(database: str) -> Run:
+    """Run one of the commands on this test's database."""
+
+    def invoke(*words: str) -> Result:
+        command = history_command if words[0] == "history" else lease_command
+        return CliRunner().invoke(command, [*words[1:], "--postgres", database])
+
+    return invoke
+
+
+def test_a_lease_is_shown(run: Run, free: Free) -> None:
+    """Show tells holder, epoch and what is left; before anyone led, it says so."""
+    assert run("lease", "show").output == "nobody has led outbox yet\n"
+    lease.acquire(free, "outbox", 0, "host:1:ab", 60)
+    shown = run("lease", "show").output
+    assert "host:1:ab" in shown
+    assert "good for" in shown
+    (row,) = json.loads(run("lease", "show", "--json").output)
+    assert (row["epoch"], row["expired"]) == (1, False)
+
+
+def test_an_ended_lease_is_shown_as_such(run: Run, free: Free) -> None:
+    """Show tells that a lease has expired."""
+    lease.acquire(free, "outbox", 0, "x", 60)
+    lease.release(free, "outbox", 0, "x", "revoked", {})
+    assert "expired 0 s ago" in run("lease", "show").output
+
+
+def test_leaders_have_a_history_of_their_own(run: Run, free: Free) -> None:
+    """`lease history` tells of terms alone, `history` of everything."""
+    lease.acquire(free, "outbox", 0, "x", 60)
+    history.record(free, "outbox", 0, 1, None, "parked", {"id": 7, "reason": "too large"})
+    assert "parked" not in run("lease", "history").output
+    assert "id 7, reason too large" in run("history").output
+    (event,) = json.loads(run("history", "--json", "--kind", "parked", "--since", "1h").output)
+    assert event["detail"] == {"id": 7, "reason": "too large"}
+    assert run("history", "--name", "other").output == "nothing has happened yet\n"
+
+
+def test_a_duration_is_checked(run: Run) -> None:
+    """A duration that can't be read is refused with examples."""
+    result = run("history", "--since", "soon")
+    assert result.exit_code == 2
+    assert "write 30s, 5m, 1h or 7d" in result.output
+
+
+def test_resign_tells_who_leads_now(run: Run, start: Start, until: Until) -> None:
+    """A sole candidate that resigns leads again, and the command says that there is no other."""
+    only = start()
+    until(only.leads)
+    result = run("lease", "resign")
+    assert result.exit_code == 0, result.output
+    assert f"shard 0: {only.candidate.holder} leads again, epoch 2: no other" in result.output
+
+
+def test_resign_of_what_nobody_led(run: Run) -> None:
+    """Where nobody has led there is nobody to ask."""
+    result = run("lease", "resign", "--shard", "3")
+    assert "nobody has led shard 3 of outbox yet" in str(result.exception)

@@ -1,0 +1,122 @@
+"""The lease's row: epochs, locks, and what is written down."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import psycopg
+import pytest
+
+from harvest_dagster.election import history, lease
+from harvest_dagster.errors import FencedError
+
+KEY_SHARE = "SELECT FROM harvest.lease WHERE name = 'a' AND epoch = %s FOR KEY SHARE"
+WAITING = (
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
+Free = psycopg.Connection[Any]
+
+
+def test_the_epoch_grows_by_one_each_time(free: Free) -> None:
+    """Acquire and refresh draw the next epoch and a new leader id; renew draws neither."""
+    first = lease.acquire(free, "a", 0, "x", 6)
+    second = lease.acquire(free, "a", 0, "y", 6)
+    third = lease.refresh(free, second, 6, "tour")
+    renewal = lease.renew(free, "a", 0, "y", 6)
+    assert [first.epoch, second.epoch, third.epoch, renewal.epoch] == [1, 2, 3, 3]
+    assert len({first.leader_id, second.leader_id, third.leader_id}) == 3
+    assert renewal.leader_id == third.leader_id
+
+
+def test_many_at_once_draw_different_epochs(database: str, free: Free) -> None:
+    """Of candidates that acquire a new lease at once, no two have the same epoch."""
+    epochs: list[int] = []
+
+    def acquire(number: int) -> None:
+        with psycopg.connect(database, autocommit=True) as connection:
+            epochs.extend(
+                lease.acquire(connection, "a", 0, f"h{number}", 6).epoch for _ in range(20)
+            )
+
+    threads = [threading.Thread(target=acquire, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(epochs) == list(range(1, 81))
+    assert len(history.read(free, "a", ["acquired"])) == 80
+
+
+def test_what_is_over_is_refused(free: Free) -> None:
+    """Refresh by an old epoch and renew by another holder raise FencedError."""
+    old = lease.acquire(free, "a", 0, "x", 6)
+    lease.acquire(free, "a", 0, "y", 6)
+    with pytest.raises(FencedError, match="epoch 1 of a/0"):
+        lease.refresh(free, old, 6, "tour")
+    with pytest.raises(FencedError, match="no longer x's"):
+        lease.renew(free, "a", 0, "x", 6)
+
+
+def test_taking_over_waits_for_a_write(database: str, free: Free) -> None:
+    """Acquire waits for a write that holds KEY SHARE; a renewal does not."""
+    first = lease.acquire(free, "a", 0, "x", 6)
+    taken: list[int] = []
+    with psycopg.connect(database) as writer, psycopg.connect(database, autocommit=True) as other:
+        assert writer.execute(KEY_SHARE, (first.epoch,)).rowcount == 1
+        lease.renew(free, "a", 0, "x", 6)
+        taker = threading.Thread(
+            target=lambda: taken.append(lease.acquire(other, "a", 0, "y", 6).epoch)
+        )
+        taker.start()
+        while free.execute(WAITING).fetchone() is None:
+            assert taker.is_alive()
+        assert not taken
+        writer.commit()
+        taker.join(5)
+        assert taken == [2]
+        assert writer.execute(KEY_SHARE, (first.epoch,)).rowcount == 0
+
+
+def test_release_ends_only_ones_own(free: Free) -> None:
+    """Release expires the lease and says so; it does nothing when another has it."""
+    lease.acquire(free, "a", 0, "x", 6)
+    assert not lease.release(free, "a", 0, "z", "revoked", {})
+    assert lease.release(free, "a", 0, "x", "revoked", {"reason": "stop"})
+    (row,) = lease.read(free, "a")
+    assert row.expired
+    (event,) = history.read(free, "a", ["revoked"])
+    assert (event.epoch, event.detail) == (1, {"holder": "x", "reason": "stop"})
+
+
+def test_resigning_is_seen_at_the_next_renewal(free: Free) -> None:
+    """A holder that is asked to resign learns it; whoever acquires next is not asked."""
+    assert not lease.ask_to_resign(free, "a", 0)
+    lease.acquire(free, "a", 0, "x", 6)
+    assert lease.ask_to_resign(free, "a", 0)
+    assert lease.renew(free, "a", 0, "x", 6).resign
+    lease.acquire(free, "a", 0, "y", 6)
+    assert not lease.renew(free, "a", 0, "y", 6).resign
+
+
+def test_the_history_tells_who_led_before(free: Free) -> None:
+    """An acquisition is written down with the holder and epoch before it; newest comes first."""
+    lease.acquire(free, "a", 0, "x", 6)
+    lease.acquire(free, "b", 0, "other", 6)
+    lease.acquire(free, "a", 0, "y", 6)
+    newest, oldest = history.read(free, "a")
+    assert oldest.detail == {"holder": "x"}
+    assert newest.detail.pop("previous_age_seconds") >= 0
+    assert newest.detail == {"holder": "y", "previous_epoch": 1, "previous_holder": "x"}
+
+
+def test_the_history_is_read_in_part_and_trimmed(free: Free) -> None:
+    """Kinds, age and number limit what is read; trim forgets what is too old."""
+    for kind in ("parked", "held", "parked"):
+        history.record(free, "a", 0, None, None, kind, {"id": 1})
+    free.execute("UPDATE harvest.event SET at = now() - interval '40 days' WHERE kind = 'held'")
+    assert [event.kind for event in history.read(free, "a", limit=1)] == ["parked"]
+    assert len(history.read(free, kinds=["held", "parked"])) == 3
+    assert len(history.read(free, "a", since_seconds=60)) == 2
+    assert history.trim(free, "a", 30) == 1
+    assert history.trim(free, "a", 30) == 0

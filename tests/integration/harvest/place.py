@@ -1,0 +1,141 @@
+"""Where a test harvests: a database, topics and names of its own, and configs for them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import psycopg
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from harvest_dagster import Message, stash
+from harvest_dagster.election import history
+from harvest_dagster.election import lease as leases
+from harvest_dagster.election.history import Event
+from harvest_dagster.election.lease import Lease
+from harvest_dagster.embedded import Servers
+from harvest_dagster.harvest.config import HarvestConfig
+
+PARTITIONS = 4
+DEADLINE_SECONDS = 30.0
+
+
+def until(true: Callable[[], Any], seconds: float = DEADLINE_SECONDS, what: str = "") -> float:
+    """Wait until something holds; tell how long that took."""
+    start = time.monotonic()
+    while not true():
+        assert time.monotonic() - start < seconds, f"not within {seconds} s: {what}"
+        time.sleep(0.01)
+    return time.monotonic() - start
+
+
+def a_while(seconds: float = 0.5) -> None:
+    """Let whatever goes round go round some times, where there is nothing to see of it."""
+    end = time.monotonic() + seconds
+    until(lambda: time.monotonic() > end)
+
+
+class Place:
+    """A database with an outbox, a topic, and all that was ever stashed there."""
+
+    def __init__(self, postgres: str, kafka: dict[str, Any]) -> None:
+        self.postgres, self.kafka = postgres, kafka
+        self.name = f"harvest-{uuid.uuid4().hex}"
+        self.admin = AdminClient(kafka)
+        self.topic = self.new_topic()
+        self.stashed: list[Message] = []
+
+    def new_topic(self, name: str | None = None, *, partitions: int = PARTITIONS, **of: str) -> str:
+        """Create a topic, with settings written with underscores."""
+        name = name or f"topic-{uuid.uuid4().hex}"
+        settings = {key.replace("_", "."): value for key, value in of.items()}
+        new = NewTopic(name, partitions, config=settings)
+        self.admin.create_topics([new])[name].result(20)
+        until(lambda: self.admin.list_topics(name, 10).topics[name].error is None)
+        return name
+
+    def drop_topic(self, name: str) -> None:
+        """Delete a topic."""
+        self.admin.delete_topics([name])[name].result(20)
+
+    def settings(self, **changes: Any) -> dict[str, Any]:
+        """Write a config as JSON may have it."""
+        return {
+            "name": self.name,
+            "base_kafka": self.kafka,
+            "postgres": self.postgres,
+            "leader_topic": f"{self.name}.neli",
+            **changes,
+        }
+
+    def config(self, **changes: Any) -> HarvestConfig:
+        """Make a config of this place."""
+        return HarvestConfig(**self.settings(**changes))
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Connect without transactions, whatever the database is set to meanwhile."""
+        unaffected = "-c statement_timeout=0 -c default_transaction_read_only=off"
+        return psycopg.connect(self.postgres, autocommit=True, options=unaffected)
+
+    def rows(self, query: Any, parameters: Any = None) -> list[Any]:
+        """Ask the database."""
+        with self.connect() as connection:
+            cursor = connection.execute(query, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def stash(self, messages: Iterable[Message], outbox: str = "outbox") -> list[Message]:
+        """Stash in a transaction of its own, and remember."""
+        given = list(messages)
+        with psycopg.connect(self.postgres) as connection:
+            stash(connection, given, outbox=outbox)
+        self.stashed += given
+        return given
+
+    def put(self, count: int, keys: int = 50, outbox: str = "outbox") -> list[Message]:
+        """Stash messages that go on to count, over some keys."""
+        return self.stash(islice(self.counting(keys), count), outbox)
+
+    def counting(self, keys: int = 50) -> Iterator[Message]:
+        """Count on from what was stashed, without stashing."""
+        number = len(self.stashed)
+        while True:
+            yield Message(self.topic, f"k{number % keys}", str(number), {"trace": f"t{number}"})
+            number += 1
+
+    def waiting(self, outbox: str = "outbox") -> int:
+        """How many records are in the outbox."""
+        return int(self.rows(f"SELECT count(*) FROM {outbox}")[0][0])
+
+    def drained(self, seconds: float = DEADLINE_SECONDS, outbox: str = "outbox") -> float:
+        """Wait until the outbox is empty."""
+        return until(lambda: not self.waiting(outbox), seconds, "the outbox is empty")
+
+    def lease(self, shard: int = 0, ttl: float = 60.0) -> Lease:
+        """Take the lease, and have the topic whose partitions stand for shards."""
+        if f"{self.name}.neli" not in self.admin.list_topics(timeout=10).topics:
+            self.new_topic(f"{self.name}.neli", partitions=PARTITIONS)
+        with self.connect() as connection:
+            return leases.acquire(connection, self.name, shard, f"test-{uuid.uuid4().hex}", ttl)
+
+    def events(self, *kinds: str) -> list[Event]:
+        """What was written down, oldest first."""
+        with self.connect() as connection:
+            return history.read(connection, self.name, kinds, limit=10_000)[::-1]
+
+    def kinds(self, *kinds: str) -> list[str]:
+        """The kinds of what was written down, oldest first."""
+        return [event.kind for event in self.events(*kinds)]
+
+
+@pytest.fixture
+def place(servers: Servers, database: str) -> Iterator[Place]:
+    """Give a place of this test's own."""
+    own = Place(database, dict(servers.kafka_config))
+    yield own
+    topics = [name for name in own.admin.list_topics(timeout=10).topics if name == own.topic]
+    own.admin.delete_topics([*topics])

@@ -1,0 +1,195 @@
+"""Nothing that a leader of an old term does leaves a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from harvest_dagster.election import lease as leases
+from harvest_dagster.election.lease import Lease
+from harvest_dagster.errors import FencedError
+from harvest_dagster.harvest.batch import Batch, Row, Term
+from harvest_dagster.harvest.park import park
+from harvest_dagster.harvest.purge import Purger
+from harvest_dagster.harvest.recover import recover
+from harvest_dagster.harvest.table import Sharding, Statements, statements_for
+from harvest_dagster.harvest.tour import Tour
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
+from tests.integration.harvest.account import read
+from tests.integration.harvest.place import until
+from tests.integration.harvest.remains import claim
+
+if TYPE_CHECKING:
+    from tests.integration.harvest.place import Place
+    from tests.integration.harvest.running import StartTour
+
+TABLES = ("outbox", "harvest.claim", "harvest.parked", "harvest.event", "harvest.retained")
+RECORD: Row = (1, "t", b"k", b"v", [], [], None)
+
+
+class Old:
+    """A leader whose term is over, with its statements."""
+
+    def __init__(self, place: Place, connection: psycopg.Connection[Any]) -> None:
+        self.lease = place.lease()
+        self.term = Term(self.lease.name, 0, self.lease.epoch, self.lease.leader_id)
+        self.connection = connection
+        self.sql: Statements = statements_for(
+            connection, TableName("outbox"), Sharding(), mark_rows=False, retain=True
+        )
+        self.purger = Purger(connection, self.sql, self.term)
+
+    def event(self) -> None:
+        """Write an event; that this was in vain is told by the number of rows."""
+        event = statements("harvest_dagster.harvest", "claims.sql")["event"].text
+        parameters = {**self.term.parameters, "kind": "tour_ended", "detail": "{}"}
+        if not self.connection.execute(event, parameters).rowcount:
+            raise FencedError("no row")
+
+    def claim(self) -> None:
+        """Write a claim; likewise."""
+        more = {"batch": 9, "ids": "{[1,3)}", "count": 2}
+        if not self.connection.execute(self.sql.claim, {**self.term.parameters, **more}).rowcount:
+            raise FencedError("no row")
+
+    def park(self) -> None:
+        """Park a record."""
+        park(self.connection, self.sql, self.term, [(RECORD, "large")], hold_keys=True)
+
+    def recover(self) -> None:
+        """Settle claims."""
+        recover(self.connection, self.purger, self.term, 1, "a test")
+
+    def refresh(self) -> None:
+        """Take the next epoch."""
+        leases.refresh(self.connection, self.lease, 60, "a test")
+
+
+WRITES: dict[str, Callable[[Old], object]] = {
+    "event": Old.event,
+    "claim": Old.claim,
+    "park": Old.park,
+    "recover": Old.recover,
+    "refresh": Old.refresh,
+    "purge": lambda old: old.purger.up_to(1),
+}
+
+
+@pytest.fixture
+def old(place: Place) -> Iterator[Old]:
+    """Give a leader with claims, which was followed by another."""
+    place.put(3)
+    with place.connect() as connection:
+        leader = Old(place, connection)
+        claim(place, leader.lease, 1, 1, 3)
+        yield leader
+
+
+def contents(place: Place) -> list[list[Any]]:
+    """Read all that a leader writes."""
+    return [place.rows(f"SELECT * FROM {table}") for table in (*TABLES, "harvest.lease")]
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+def test_an_old_term_writes_nothing(place: Place, old: Old, write: Callable[[Old], object]) -> None:
+    """A statement of an old term changes no row of any table, and its leader is told."""
+    place.lease()
+    before = contents(place)
+    with pytest.raises(FencedError):
+        write(old)
+    assert contents(place) == before
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+def test_the_present_term_writes(place: Place, old: Old, write: Callable[[Old], object]) -> None:
+    """The same statements do something as long as the term lasts."""
+    before = contents(place)
+    write(old)
+    assert contents(place) != before
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_an_old_tour_does_nothing(place: Place, delivery: str) -> None:
+    """A tour that begins under an old term ends at once, without a message or a row."""
+    place.put(10)
+    lease = place.lease()
+    place.lease()
+    before = contents(place)
+    with pytest.raises(FencedError):
+        Tour(place.config(delivery=delivery), lease, 60, lambda: True).run()
+    assert contents(place) == before
+    assert read(place.kafka, place.topic) == []
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_a_tour_ends_when_another_leads(place: Place, start_tour: StartTour, delivery: str) -> None:
+    """A tour whose lease was taken notices at its next write, and leaves the record alone."""
+    running = start_tour(place.config(delivery=delivery), place.lease())
+    until(lambda: running.tour.totals.rounds == 1)
+    place.put(10)
+    place.drained()
+    taken = place.lease()
+    place.put(1)
+    running.join()
+    assert isinstance(running.failure, FencedError)
+    assert place.waiting() == 1
+    assert place.events()[-1].epoch == taken.epoch
+
+
+def test_a_tour_that_is_not_trusted_writes_nothing(place: Place, start_tour: StartTour) -> None:
+    """When leadership can't be confirmed, a tour ends before its next write."""
+    running = start_tour(place.config(), place.lease())
+    until(lambda: running.tour.totals.rounds == 1)
+    running.trusted = False
+    place.put(10)
+    running.join()
+    assert isinstance(running.failure, FencedError)
+    assert place.waiting() == 10
+
+
+def test_a_purge_in_progress_is_waited_for(place: Place, old: Old) -> None:
+    """Whoever takes the lease waits for a write of the leader that is under way."""
+    old.connection.autocommit = False
+    old.purger.up_to(1)
+    with place.connect() as impatient:
+        impatient.execute("SET lock_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            leases.acquire(impatient, place.name, 0, "next", 60)
+    old.connection.commit()
+    assert place.lease().epoch == old.lease.epoch + 1
+
+
+def test_a_batch_counts_down() -> None:
+    """A batch knows how many of its records are left."""
+    assert Batch(1, [RECORD, RECORD], 2).left == 2
+
+
+def test_an_answer_that_is_lost_ends_no_leadership(
+    place: Place, start_tour: StartTour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refresh that PostgreSQL made, but whose answer was lost, does not end the tour."""
+    refresh = leases.refresh
+    lost: list[Lease] = []
+
+    def loses_the_first(*given: Any) -> Lease:
+        found = refresh(*given)
+        if not lost:
+            lost.append(found)
+            raise psycopg.OperationalError("the connection was lost")
+        return found
+
+    monkeypatch.setattr(leases, "refresh", loses_the_first)
+    start_tour(place.config(), place.lease())
+    place.put(10)
+    place.drained()
+    place.rows(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'harvest%mark' AND datname = current_database()"
+    )
+    until(lambda: lost)
+    place.put(10)
+    place.drained()

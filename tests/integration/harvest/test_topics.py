@@ -1,0 +1,61 @@
+"""A topic that is not there holds its own records, and no others."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harvest_dagster import Message
+from tests.integration.harvest.account import judge, read
+from tests.integration.harvest.place import until
+
+if TYPE_CHECKING:
+    from tests.integration.harvest.place import Place
+    from tests.integration.harvest.running import StartTour
+
+
+def mixed(place: Place, missing: str) -> tuple[list[Message], list[Message]]:
+    """Stash for a topic that is missing and for one that is there, in turn, with the same keys."""
+    rows = place.put(300, keys=10)
+    wait = [Message(missing, m.key, m.value) for m in rows]
+    pairs = zip(wait, [m._replace(value=b"2-%d" % n) for n, m in enumerate(rows)], strict=True)
+    both = place.stash(message for pair in pairs for message in pair)
+    return rows + both[1::2], wait
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_missing(place: Place, start_tour: StartTour, delivery: str) -> None:
+    """Records of a topic that is missing wait, others flow; nothing is parked."""
+    flow, wait = mixed(place, f"topic-{uuid.uuid4().hex}")
+    start_tour(place.config(delivery=delivery), place.lease())
+    until(lambda: place.waiting() == len(wait))
+    judge(flow, read(place.kafka, place.topic), "exactly_once")
+    assert place.rows("SELECT id FROM harvest.parked") == []
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_created_later(place: Place, start_tour: StartTour, delivery: str) -> None:
+    """When the topic is created, its records go out by themselves, in order."""
+    missing = f"topic-{uuid.uuid4().hex}"
+    _, wait = mixed(place, missing)
+    start_tour(place.config(delivery=delivery), place.lease())
+    until(lambda: place.waiting() == len(wait))
+    place.new_topic(missing)
+    place.stash(Message(missing, m.key, f"3-{n}") for n, m in enumerate(wait))
+    place.drained()
+    own = [message for message in place.stashed if message.topic == missing]
+    judge(own, read(place.kafka, missing), "exactly_once")
+    place.drop_topic(missing)
+
+
+def test_all_at_once(place: Place, start_tour: StartTour) -> None:
+    """Many topics are harvested in one go."""
+    topics = [place.topic, *(place.new_topic(partitions=1) for _ in range(9))]
+    place.stash(Message(topics[n % 10], f"k{n % 7}", str(n)) for n in range(2000))
+    start_tour(place.config(), place.lease())
+    place.drained()
+    judge(place.stashed, read(place.kafka, *topics), "exactly_once")
+    for topic in topics[1:]:
+        place.drop_topic(topic)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from harvest_dagster.cli.live import Live
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.events import (
+    LeaderFenced,
+    LeaderRefreshed,
+    LeaderRevoked,
+    MeterRead,
+    Stats,
+)
+from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.meter import Backlog
+
+STATS = Stats(
+    shard=0,
+    published=100,
+    purged=90,
+    remarked=0,
+    parked=0,
+    in_flight=340,
+    rate=12_031.4,
+    backlog=1234,
+    oldest_seconds=1.2,
+)
+
+
+@pytest.fixture
+def harvest(monkeypatch: pytest.MonkeyPatch) -> Harvest:
+    """A harvest that leads under epoch 7, without any servers."""
+    config = HarvestConfig.model_validate(
+        {"base_kafka": {"bootstrap.servers": "localhost:1"}, "postgres": "host=localhost"}
+    )
+    harvest = Harvest(config)
+    monkeypatch.setattr(Harvest, "shards", [0])
+    monkeypatch.setattr(harvest, "epoch", lambda _shard: 7)
+    harvest.backlog = Backlog(1234, 1.2, exact=True)
+    return harvest
+
+
+def told(caplog: pytest.LogCaptureFixture, harvest: Harvest, *events: Any, **how: Any) -> list[str]:
+    """What is logged of events."""
+    live = Live(harvest, logs_figures=how.get("logs_figures", True))
+    with caplog.at_level(logging.INFO, "harvest_dagster"):
+        for event in events:
+            live.told(event)
+    return caplog.messages
+
+
+def test_figures(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
+    """Figures are logged when they are read."""
+    said = "leader, epoch 7 | 12,031/s | backlog 1,234 | 340 in flight | oldest 1.2 s"
+    assert told(caplog, harvest, MeterRead(STATS)) == [said]
+
+
+def test_same_figures(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
+    """Figures that have not changed are not logged again, however old the oldest record gets."""
+    older = MeterRead(replace(STATS, oldest_seconds=9.0, rate=0.0))
+    assert len(told(caplog, harvest, MeterRead(STATS), older, older)) == 1
+    caplog.clear()
+    moved = MeterRead(replace(STATS, published=101))
+    assert len(told(caplog, harvest, MeterRead(STATS), older, moved)) == 2
+
+
+def test_nothing_to_do(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
+    """Of an outbox in which nothing waits nothing is logged."""
+    nothing = replace(STATS, published=0, in_flight=0, backlog=0)
+    assert told(caplog, harvest, MeterRead(nothing)) == []
+
+
+def test_figures_that_are_shown(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
+    """Where a live line shows the figures they are not logged as well."""
+    assert told(caplog, harvest, MeterRead(STATS), logs_figures=False) == []
+
+
+def test_terms(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
+    """What becomes of the leadership is logged."""
+    assert told(
+        caplog, harvest, LeaderRefreshed(0, 8, uuid4()), LeaderRevoked(0), LeaderFenced(1)
+    ) == ["shard 0: leads on, under epoch 8", "shard 0: handed over", "shard 1: lost"]
+
+
+def test_line(harvest: Harvest) -> None:
+    """The live line has the same figures, as they are now."""
+    line = Live(harvest, logs_figures=False).line()
+    assert line == "leader, epoch 7 | 0/s | backlog 1,234 | 0 in flight | oldest 1.2 s"
+
+
+def test_line_before_the_backlog_was_read(harvest: Harvest) -> None:
+    """What is not known yet is not shown as nothing."""
+    harvest.backlog = None
+    assert "| backlog ? | 0 in flight | oldest ?" in Live(harvest, logs_figures=False).line()
+
+
+def test_standby(harvest: Harvest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who does not lead stands by."""
+    monkeypatch.setattr(Harvest, "shards", [])
+    assert Live(harvest, logs_figures=False).line() == "standby"
+
+
+def test_shards(monkeypatch: pytest.MonkeyPatch, harvest: Harvest) -> None:
+    """Of several shards those are shown that it leads."""
+    monkeypatch.setattr(harvest, "config", harvest.config.model_copy(update={"shards": 4}))
+    monkeypatch.setattr(Harvest, "shards", [0, 2])
+    line = Live(harvest, logs_figures=False).line()
+    assert line.startswith("leader of shards 0, 2 | 0/s")

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from harvest_dagster.election import terms as terms_module
+from harvest_dagster.election.lease import Lease
+from harvest_dagster.election.terms import EXPIRED, Terms
+
+LEASE = Lease("outbox", 0, 1, uuid4(), "x")
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.time
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock that terms go by."""
+    clock = Clock()
+    monkeypatch.setattr(terms_module, "now", clock)
+    return clock
+
+
+def test_trust_ends_by_the_clock(clock: Clock) -> None:
+    """A term is trusted until its time, and not at it, whoever asks or does not ask."""
+    terms = Terms()
+    terms.begin(LEASE, 105)
+    assert terms.leads(0)
+    assert terms.trusted(0)
+    clock.time = 105
+    assert not terms.leads(0)
+    assert not terms.trusted(0)
+
+
+def test_what_has_run_out_stays_out(clock: Clock) -> None:
+    """A proof that comes too late does not bring a term back."""
+    terms = Terms()
+    terms.begin(LEASE, 105)
+    assert terms.extend(LEASE, 106)
+    clock.time = 106
+    assert not terms.extend(LEASE, 200)
+    assert not terms.trusted(0)
+
+
+def test_an_expired_term_is_fenced_once(clock: Clock) -> None:
+    """Fencing ends the term and leaves it to be written down; it can't be handed back as well."""
+    terms = Terms()
+    terms.begin(LEASE, 105)
+    assert terms.fence_expired() == []
+    clock.time = 105
+    assert terms.fence_expired() == [LEASE]
+    assert terms.fence_expired() == []
+    assert terms.end(0) is None
+    assert list(terms.unsettled) == [(LEASE, EXPIRED)]
+
+
+def test_an_ending_term_is_trusted_but_does_not_lead(clock: Clock) -> None:
+    """While it is being revoked a term takes up nothing new, and finishes what it has."""
+    terms = Terms()
+    terms.begin(LEASE, clock.time + 5)
+    assert terms.ending(0) == LEASE
+    assert not terms.leads(0)
+    assert terms.trusted(0)
+    assert terms.end(0) == LEASE
+    assert not terms.trusted(0)
+    assert not terms.unsettled
+
+
+def test_the_next_expiry_is_the_nearest(clock: Clock) -> None:
+    """Of several terms the first that runs out tells how long to sleep."""
+    terms = Terms()
+    assert terms.seconds_to_expiry() is None
+    terms.begin(LEASE, clock.time + 5)
+    terms.begin(Lease("outbox", 1, 1, uuid4(), "x"), clock.time + 2)
+    assert terms.seconds_to_expiry() == 2

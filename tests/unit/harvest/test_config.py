@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from harvest_dagster.harvest.config import HarvestConfig, Limits
+
+KAFKA = {"bootstrap.servers": "localhost:9092"}
+
+
+def config(**given: Any) -> HarvestConfig:
+    """A config that has what it must."""
+    return HarvestConfig(**{"base_kafka": KAFKA, "postgres": "host=localhost", **given})
+
+
+def test_defaults() -> None:
+    """Each default is as documented."""
+    made = config()
+    assert made.postgres.get_secret_value() == "host=localhost"
+    assert made.model_dump(exclude={"postgres", "limits"}) == {
+        "outbox": "outbox",
+        "name": "outbox",
+        "base_kafka": KAFKA,
+        "producer_kafka": {},
+        "leader_group": "outbox",
+        "leader_topic": "outbox.neli",
+        "delivery": "exactly_once",
+        "marks": "claims",
+        "on_rejected": "hold_key",
+        "shards": 1,
+        "retention": None,
+        "event_days": 30,
+        "metrics": None,
+    }
+
+
+GOHARVEST_LIMITS = {
+    "io_error_backoff": 0.5,
+    "poll_duration": 0.001,
+    "min_poll_interval": 0.1,
+    "heartbeat_timeout": 5,
+    "max_poll_interval": 2.5,
+    "queue_timeout": 30,
+    "drain_interval": 2.5,
+    "mark_backoff": 0.01,
+    "max_in_flight_records": 1000,
+    "send_concurrency": 8,
+    "send_buffer": 10,
+    "mark_query_records": 100,
+    "min_metrics_interval": 5,
+}
+
+
+def test_limits_at_least_once() -> None:
+    """At least once, the limits are goharvest's."""
+    limits = config(delivery="at_least_once").limits.model_dump()
+    assert limits == {**GOHARVEST_LIMITS, "max_in_flight_bytes": 32 * 1024 * 1024}
+
+
+@pytest.mark.parametrize("limits", [config().limits, Limits()], ids=["config", "alone"])
+def test_limits_exactly_once(limits: Limits) -> None:
+    """Exactly once, which goes by batches, more records are marked at once and in flight."""
+    differing = {"max_in_flight_records": 20_000, "mark_query_records": 5_000}
+    assert limits.model_dump() == {
+        **GOHARVEST_LIMITS,
+        **differing,
+        "max_in_flight_bytes": 32 * 1024 * 1024,
+    }
+
+
+@pytest.mark.parametrize(
+    ("delivery", "limits", "in_flight", "marked"),
+    [
+        ("exactly_once", {"send_buffer": 3}, 20_000, 5_000),
+        ("at_least_once", {"send_buffer": 3}, 1_000, 100),
+        ("exactly_once", {"max_in_flight_records": 60}, 60, 60),
+        ("at_least_once", {"max_in_flight_records": 60}, 60, 60),
+        ("at_least_once", {"max_in_flight_records": 20_000}, 20_000, 100),
+        ("at_least_once", {"mark_query_records": 5_000}, 5_000, 5_000),
+        ("exactly_once", {"mark_query_records": 100}, 20_000, 100),
+    ],
+)
+@pytest.mark.parametrize("kind", [dict, Limits])
+def test_given_limits_are_honoured(
+    kind: Any, delivery: str, limits: dict[str, int], in_flight: int, marked: int
+) -> None:
+    """A limit that is given stands; of the other the default gives way to it."""
+    made = config(delivery=delivery, limits=kind(**limits)).limits
+    assert (made.max_in_flight_records, made.mark_query_records) == (in_flight, marked)
+
+
+@pytest.mark.parametrize(
+    ("limits", "max_poll_interval", "drain_interval"),
+    [
+        ({"heartbeat_timeout": 40.0}, 20, 20),
+        ({"heartbeat_timeout": 40.0, "queue_timeout": 15.0}, 20, 15),
+        ({"max_poll_interval": 4.0}, 4, 4),
+        ({"max_poll_interval": "4s", "drain_interval": timedelta(seconds=1)}, 4, 1),
+    ],
+)
+def test_derived_limits(
+    limits: dict[str, Any], max_poll_interval: float, drain_interval: float
+) -> None:
+    """The intervals follow from the timeouts, unless they are given."""
+    made = Limits(**limits)
+    assert (made.max_poll_interval, made.drain_interval) == (max_poll_interval, drain_interval)
+
+
+@pytest.mark.parametrize(
+    ("given", "derived"),
+    [
+        ({"outbox": "Shop.Outbox"}, ("shop.outbox", "shop.outbox", "shop.outbox.neli")),
+        ({"outbox": '"An Outbox"'}, ('"An Outbox"', "_An_Outbox_", "_An_Outbox_.neli")),
+        ({"name": "my app"}, ("my app", "my_app", "my_app.neli")),
+        ({"leader_group": "g"}, ("outbox", "g", "g.neli")),
+        ({"leader_topic": "t"}, ("outbox", "outbox", "t")),
+    ],
+)
+def test_derived_names(given: dict[str, str], derived: tuple[str, str, str]) -> None:
+    """The name follows from the table, the group from the name, and the topic from the group."""
+    made = config(**given)
+    assert (made.name, made.leader_group, made.leader_topic) == derived
+
+
+@pytest.mark.parametrize(
+    ("metrics", "address"),
+    [
+        (None, None),
+        (9100, "127.0.0.1:9100"),
+        ("9100", "127.0.0.1:9100"),
+        (":9100", "127.0.0.1:9100"),
+        ("0.0.0.0:9100", "0.0.0.0:9100"),
+        ("[::1]:9100", "[::1]:9100"),
+        ("metrics.local:0", "metrics.local:0"),
+    ],
+)
+def test_metrics(metrics: object, address: str | None) -> None:
+    """The meters are served to this machine alone, unless a host is named."""
+    assert config(metrics=metrics).metrics == address
+
+
+def test_postgres_is_ready_to_connect() -> None:
+    """A place of PostgreSQL is kept as psycopg takes it."""
+    made = config(postgres="postgresql://u:p%20w@h/d?binary_parameters=yes")
+    assert made.postgres.get_secret_value() == "user=u password='p w' dbname=d host=h"
