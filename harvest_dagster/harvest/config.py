@@ -240,9 +240,14 @@ def _told(error: ValidationError, model: type[BaseModel], names: Mapping[str, st
         if fault["type"] == "extra_forbidden":
             said = f"no such setting; there are {', '.join(model.model_fields)}"
         elif inner:  # the one field that has values of its own is a table of Kafka's settings
-            said = f"{inner[0]} must be text, a number, true or false"
+            said = f"{_printable_or_escaped(inner[0])} must be text, a number, true or false"
         elif fault["type"] == "missing":
             said = f"it is missing; give {model.model_fields[field].description}"
         if fault["type"] != "default_factory_not_called":
-            told[field, *inner[:1]] = f"{names.get(field, field)}: {said}"
+            shown = _printable_or_escaped(names.get(field, field))
+            told[field, *inner[:1]] = f"{shown}: {said}"
     return "; ".join(told.values())
+
+
+def _printable_or_escaped(name: str) -> str:
+    return name if name.isprintable() else ascii(name)

@@ -30,8 +30,7 @@ SELECT kafka_topic, kafka_key, min(id)
  WHERE name = %(name)s AND shard = %(shard)s AND holds_key AND requeued_at IS NULL
  GROUP BY kafka_topic, kafka_key
 
--- changes: a number that changes with each requeue, discard or wish for a sweep; the largest id would
--- not tell of one that began early and committed late
+-- changes: a number that changes with each requeue, discard or wish for a sweep, however late
 SELECT COALESCE(sum(id), 0)::bigint
   FROM harvest.event
  WHERE name = %(name)s AND kind IN ('requeued', 'discarded', 'swept')

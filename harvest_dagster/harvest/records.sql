@@ -48,6 +48,5 @@ SELECT ARRAY(SELECT l.virtualxid
 -- drawn: the last id that was drawn from the table's sequence, where we may know
 SELECT pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')::regclass)
 
--- plans: how this session's statements are run: by the primary key, even while the table's statistics
--- are of the time when it was empty
+-- plans: run this session's statements by the primary key, also while statistics are of old
 SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false)
