@@ -1,6 +1,6 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test lint format types layers lock bench clean
+.PHONY: help setup demo down test faults lint format types layers lock bench clean
 BIN := .venv/bin
 
 help:  ## show this
@@ -19,6 +19,9 @@ down:  ## stop PostgreSQL and Kafka
 test: setup  ## run every test, on real PostgreSQL and real Kafka
 	@$(BIN)/pytest -n 3 --dist worksteal
 
+faults: setup  ## kill, pause and cut off what the harvest lives on, and count the messages
+	@$(BIN)/pytest -n 2 --dist worksteal tests/faults
+
 lint: setup  ## check format, lint, types and layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -31,6 +34,8 @@ format: setup  ## format the code
 
 bench: setup  ## measure, as ratios in one run
 	@$(BIN)/python -m benchmarks.stash
+	@$(BIN)/python -m benchmarks.harvest
+	@$(BIN)/python -m benchmarks.latency
 
 lock:  ## pin the newest versions that fit pyproject.toml, with hashes
 	$(BIN)/uv pip compile requirements/bootstrap.in -o requirements/bootstrap.txt $(LOCK)

@@ -92,7 +92,6 @@ def _configured(file: str | None, outbox: str | None, postgres: str | None) -> R
             "outbox": settings.outbox,
             "postgres": settings.postgres_url(),
             "base_kafka": settings.kafka_config(),
-            "max_message_bytes": settings.max_message_bytes,
         }
     )
     return Reaper(config, logging.INFO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +76,8 @@ class Clients:
     def close(self) -> None:
         """Let go; what the producer still had is dropped, and never sent later."""
         self.producer.purge()
-        self.producer.flush(0)
+        with suppress(KafkaException, SystemError):  # a fatal error that nobody has heard of yet
+            self.producer.flush(0)
         self.group.close()
 
 

@@ -89,6 +89,9 @@ class Round:
         def guarded() -> None:
             try:
                 run()
+            except SystemError as failure:
+                # What confluent-kafka makes of a fatal error that comes along with deliveries.
+                self.fail(RemarkError(str(failure.__cause__ or failure)))
             except BaseException as failure:  # noqa: BLE001 - handed to the tour, which raises it
                 self.fail(failure)
 

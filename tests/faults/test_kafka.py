@@ -53,6 +53,7 @@ def test_a_topic_is_made_anew(
     place.drop_topic(place.topic)
     other = place.new_topic()
     beside = place.stash(m._replace(topic=other) for m in place.stashed[:100])
+    until(lambda: len(read(place.kafka, other)) >= 100, 60)
     place.new_topic(place.topic)
     load.stop()
     first = len(place.stashed)

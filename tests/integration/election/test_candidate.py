@@ -48,6 +48,7 @@ def test_a_leader_that_stops_hands_over_at_once(
     first.candidate.stop()
     seconds = until(second.leads, 4)
     print(f"handed over in {seconds:.2f} s")  # noqa: T201 - a measurement
+    until(lambda: bool(second.listener.told))
     assert first.listener.kinds() == ["acquired", "revoked"]
     assert second.listener.told == [("acquired", 0, 2)]
     assert [event.kind for event in history.read(free)] == ["acquired", "revoked", "acquired"]
