@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 from psycopg.rows import class_row
@@ -73,10 +73,21 @@ def acquire(
 
 
 def refresh(
-    connection: psycopg.Connection[Any], lease: Lease, ttl_seconds: float, reason: str
+    connection: psycopg.Connection[Any],
+    lease: Lease,
+    ttl_seconds: float,
+    reason: str,
+    tried: list[UUID] | None = None,
 ) -> Lease:
-    """Begin a new epoch under the same holder, unless the lease has gone on without us."""
+    """Begin a new epoch under the same holder, unless the lease has gone on without us.
+
+    An answer may be lost though PostgreSQL wrote the new epoch. So `tried` remembers the leader ids
+    that were asked for since `lease`: give the same list again, to go on from one that was written.
+    """
+    before = [] if tried is None else tried
     values = {**asdict(lease), "ttl": ttl_seconds, "reason": reason}
+    values |= {"tried": [*before], "next": uuid4()}
+    before.append(values["next"])
     with connection.cursor(row_factory=class_row(Lease)) as cursor:
         refreshed = cursor.execute(SQL["refresh"].text, values).fetchone()
     if refreshed is None:

@@ -32,14 +32,15 @@ WITH previous AS (
 )
 SELECT name, shard, epoch, leader_id, holder FROM acquired
 
--- refresh: begin a new epoch under the same holder
+-- refresh: begin a new epoch under the same holder, also after tries whose answers were lost
 WITH refreshed AS (
     UPDATE harvest.lease
        SET epoch      = epoch + 1
-         , leader_id  = gen_random_uuid()
+         , leader_id  = %(next)s
          , renewed_at = clock_timestamp()
          , expires_at = clock_timestamp() + make_interval(secs => %(ttl)s)
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+     WHERE name = %(name)s AND shard = %(shard)s
+       AND (epoch = %(epoch)s OR leader_id = ANY(%(tried)s))
     RETURNING name, shard, epoch, leader_id, holder
 ), noted AS (
     INSERT INTO harvest.event (at, name, shard, epoch, leader_id, kind, detail)

@@ -93,7 +93,11 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
         application_name=f"harvest {config.name} {what}"[:63],
         prepare_threshold=1,
     )
-    connection.execute(_PLANS)
+    try:
+        connection.execute(_PLANS)
+    except psycopg.Error:
+        connection.close()
+        raise
     return connection
 
 

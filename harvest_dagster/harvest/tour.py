@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
+from uuid import UUID
 
 import psycopg
 from confluent_kafka import KafkaException
@@ -157,17 +158,23 @@ class Tour:
 
     def _refresh(self, failure: BaseException) -> None:
         """Take a new epoch, so that nothing of the failed round can write any more."""
-        with suppress(psycopg.Error):  # the next round will meet the same error, and come back here
-            with connect(self._config, "refresh") as connection:
-                reason = _line(failure)
-                self.lease = leases.refresh(connection, self.lease, self._ttl, reason)
-            self._on_refreshed(self.lease)
-            self._before = Before(
-                reason=reason,
-                careful=getattr(failure, "careful", False),
-                rejected=getattr(failure, "rejected", []),
-                held_topics=self._before.held_topics | getattr(failure, "held_topics", {}),
-            )
+        tried: list[UUID] = []
+        while not self._ending.is_set():
+            with suppress(psycopg.Error), connect(self._config, "refresh") as connection:
+                new = leases.refresh(connection, self.lease, self._ttl, _line(failure), tried)
+                self._go_on_under(new, failure)
+                return
+            self._ending.wait(self._config.limits.io_error_backoff)
+
+    def _go_on_under(self, lease: Lease, failure: BaseException) -> None:
+        self.lease = lease
+        self._on_refreshed(lease)
+        self._before = Before(
+            reason=_line(failure),
+            careful=getattr(failure, "careful", False),
+            rejected=getattr(failure, "rejected", []),
+            held_topics=self._before.held_topics | getattr(failure, "held_topics", {}),
+        )
 
     def _record(self, kind: str, detail: dict[str, object]) -> None:
         parameters = {**_term(self.lease).parameters, "kind": kind, "detail": json.dumps(detail)}

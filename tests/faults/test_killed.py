@@ -39,13 +39,13 @@ def test_tours_killed_in_a_row(
     place: Place, spawn: Spawn, start_tour: StartTour, delivery: str
 ) -> None:
     """Of leaders that are all killed at work nothing is lost, doubled, or out of order."""
-    place.put(6000)
+    place.put(5000)
     reader = Reader(place.kafka, place.topic)
-    for _ in range(6):
+    for _ in range(5):
         killed_at_work(place, spawn, busy(place, delivery))
     start_tour(place.config(delivery=delivery), place.lease())
     settle(place, delivery)
-    until(lambda: len({m.value for m in reader.found}) == 6000)
+    until(lambda: len({m.value for m in reader.found}) == 5000)
     judge(place.stashed, reader.stop(), delivery)
 
 

@@ -77,7 +77,7 @@ def test_every_connection_cut_in_quick_succession(
 
 
 @DELIVERIES
-@pytest.mark.parametrize("seconds", [2.0, 8.0])
+@pytest.mark.parametrize("seconds", [2.0, 7.0])
 def test_the_lease_is_locked(
     place: Place, start_harvest: StartHarvest, delivery: str, load: Load, seconds: float
 ) -> None:

@@ -41,8 +41,8 @@ def test_all_there_is_is_killed(own_servers: Own, start_harvest: StartHarvest) -
     places = harvested(servers, start_harvest)
     for name in ("postgres", "kafka-1"):
         for place in places.values():
-            place.put(3000)
-        until(lambda: all(place.waiting() < 2500 for place in places.values()))
+            place.put(2000)
+        until(lambda: all(place.waiting() < 1800 for place in places.values()))
         back(servers, name)
         for place in places.values():
             place.drained(60)

@@ -47,12 +47,14 @@ class Place:
         self.postgres, self.kafka = postgres, kafka
         self.name = f"harvest-{uuid.uuid4().hex}"
         self.admin = AdminClient(kafka)
+        self.topics = {f"{self.name}.neli"}
         self.topic = self.new_topic()
         self.stashed: list[Message] = []
 
     def new_topic(self, name: str | None = None, *, partitions: int = PARTITIONS, **of: str) -> str:
         """Create a topic, with settings written with underscores."""
         name = name or f"topic-{uuid.uuid4().hex}"
+        self.topics.add(name)
         settings = {key.replace("_", "."): value for key, value in of.items()}
         new = NewTopic(name, partitions, config=settings)
         self.admin.create_topics([new])[name].result(20)
@@ -137,5 +139,5 @@ def place(servers: Servers, database: str) -> Iterator[Place]:
     """Give a place of this test's own."""
     own = Place(database, dict(servers.kafka_config))
     yield own
-    topics = [name for name in own.admin.list_topics(timeout=10).topics if name == own.topic]
-    own.admin.delete_topics([*topics])
+    for deleted in own.admin.delete_topics([*own.topics]).values():
+        deleted.exception(20)  # some are gone already

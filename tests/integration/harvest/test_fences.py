@@ -52,7 +52,7 @@ class Old:
 
     def claim(self) -> None:
         """Write a claim; likewise."""
-        more = {"batch": 9, "ids": "{[1,3)}", "count": 2}
+        more = {"batch": 9, "ids": "{[1,3)}", "count": 2, "exactly_once": True}
         if not self.connection.execute(self.sql.claim, {**self.term.parameters, **more}).rowcount:
             raise FencedError("no row")
 

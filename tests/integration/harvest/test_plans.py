@@ -32,7 +32,6 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "gaps": {"lows": [5, 70, 30_000], "highs": [6, 90, 30_002]},
     "purge": {"batch": 3},
     "purge_records": {"ids": [1, 2, 3, 40_000], "batches": [1]},
-    "claim": {"batch": 9, "ids": "{[30001,30010)}", "count": 9},
     "park": {"id": 5, "topic": "t", "reason": "r", "holds_key": True},
 }
 
@@ -76,7 +75,7 @@ def explained(connection: psycopg.Connection[Any], name: str) -> list[dict[str, 
     return list(nodes(plan[0]["Plan"]))
 
 
-@pytest.mark.parametrize("name", [name for name in PARAMETERS if name != "claim"])
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_by_the_primary_key(full: psycopg.Connection[Any], name: str) -> None:
     """The records are found by the primary key, never by reading the table through."""
     found = explained(full, name)
