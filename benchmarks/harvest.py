@@ -10,7 +10,6 @@ taken from its first mark to its last purge.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import threading
@@ -22,7 +21,7 @@ import psycopg
 
 from benchmarks.ceilings import loop, raw_copy_out, raw_produce
 from benchmarks.place import Place, place
-from benchmarks.report import Result, medians, report
+from benchmarks.report import Result, medians, peak_memory, report
 from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.tour import Tour
 
@@ -38,7 +37,7 @@ def main() -> None:
     if given.child:
         with place() as here:
             print(_drained(here, given.child, given.records, given.keys, size=given.size))
-            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+            print(peak_memory())
         return
     results = _backlog(given.rounds, given.records) + _hot(given.rounds, given.records)
     results += _flat(given.records, given.large) if given.large else []

@@ -7,6 +7,7 @@ import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +42,12 @@ def report(title: str, results: list[Result], *, as_json: bool) -> None:
     for r in results:
         ratio = "" if r.ratio is None else f"{r.ratio:.2f}"
         print(f"{r.name:44} {ratio:>6}  {r.target:<10} {r.ratio_to:<30} {r.value:>10,.0f} {r.unit}")
+
+
+def peak_memory() -> float:
+    """Tell the most memory that this process ever held, in MB.
+
+    Not `ru_maxrss`: that survives an exec, so a child would tell what its parent held.
+    """
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024

@@ -9,7 +9,6 @@ database of its own that is dropped at the end.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from benchmarks.report import Result, medians, report
+from benchmarks.report import Result, medians, peak_memory, report
 from harvest_dagster import Message, load_settings, stash
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
@@ -145,7 +144,7 @@ def _memory_of(records: int) -> float:
     with _database() as connection:
         stash(connection, (Message("orders", str(n % 1000), VALUE) for n in range(records)))
         connection.rollback()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_memory()
 
 
 def _compared(name: str, of: str, found: dict[str, float], target: str) -> list[Result]:

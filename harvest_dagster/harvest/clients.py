@@ -22,9 +22,13 @@ _CONNECT_SECONDS = 10
 _INIT_SECONDS = 30.0
 _LARGEST = 1_000_000_000
 _WAITS_MS = 1000
+_LINGER = {"linger.ms", "queue.buffering.max.ms"}
+_LINGER_MS = 1
+_TURNS = 2
+"""How many producers take turns in `exactly_once`."""
 _RETRY_MS = 2
-"""A transaction that follows another at once is sent away by Kafka until that has settled, which is
-a matter of milliseconds: librdkafka's own 100 would be most of the time that a message takes."""
+"""Kafka sends a transaction away until its producer's last one has settled, which is a matter of
+milliseconds: librdkafka's own 100 would be most of the time that a message takes."""
 _OWNED = {
     "transactional.id": "it fences the leader that was before, so it is made of the outbox's name",
     "enable.idempotence": "without it Kafka could double or reorder",
@@ -39,45 +43,54 @@ _AGREED = {"acks": ("all", "-1"), "enable.idempotence": ("true",)}
 
 @dataclass(slots=True)
 class Clients:
-    """What one round publishes with; made anew for each, so that no old state is carried on."""
+    """What one round publishes with; made anew for each, so that no old state is carried on.
 
-    producer: Producer
+    `hurries` tells that a few records need not linger for others, since nobody asked them to.
+    """
+
+    producers: tuple[Producer, ...]
     group: Consumer
     admin: AdminClient
+    hurries: bool
     faults: list[tuple[KafkaError, Message]] = field(default_factory=list)
 
     @classmethod
     def open(cls, config: HarvestConfig, shard: int, *, careful: bool) -> Clients:
         """Make the clients; with transactions, fence and settle those of the last leader."""
         faults: list[tuple[KafkaError, Message]] = []
-        own = _producer_settings(config, shard, careful=careful)
+        own = _producer_settings(config, careful=careful)
         if config.delivery == "exactly_once":
             own["on_delivery"] = lambda error, message: faults.append((error, message))
         base = {**config.base_kafka, **config.producer_kafka}
         user = {k: v for k, v in base.items() if str(v).lower() not in _AGREED.get(k, ())}
-        producer = make(Producer, client_settings(user, own, _OWNED))
+        producers = tuple(
+            make(Producer, client_settings(user, own | more, _OWNED))
+            for more in _turns(config, shard)
+        )
         group = {"group.id": f"{config.name}.harvest", "isolation.level": "read_committed"}
         consumer = make(Consumer, client_settings(config.base_kafka, group, {}))
         admin = make(AdminClient, client_settings(config.base_kafka, {}, {}))
-        clients = cls(producer, consumer, admin, faults)
+        clients = cls(producers, consumer, admin, not _LINGER & user.keys(), faults)
         if config.delivery == "exactly_once":
             clients.take_over()
         return clients
 
     def take_over(self) -> None:
-        """Fence whoever published under this transactional id before."""
+        """Fence whoever published under these transactional ids before."""
         try:
-            self.producer.init_transactions(_INIT_SECONDS)
+            for producer in self.producers:
+                producer.init_transactions(_INIT_SECONDS)
         except KafkaException as failure:
             self.close()
             reason = failure.args[0].str()
             raise OurKafkaError(f"Kafka did not hand over the transactions: {reason}") from failure
 
     def close(self) -> None:
-        """Let go; what the producer still had is dropped, and never sent later."""
-        self.producer.purge()
-        with suppress(KafkaException, SystemError):  # a fatal error that nobody has heard of yet
-            self.producer.flush(0)
+        """Let go; what the producers still had is dropped, and never sent later."""
+        for producer in self.producers:
+            producer.purge()
+            with suppress(KafkaException, SystemError):  # a fatal error that nobody heard of yet
+                producer.flush(0)
         self.group.close()
 
 
@@ -101,13 +114,12 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
     return connection
 
 
-def _producer_settings(config: HarvestConfig, shard: int, *, careful: bool) -> dict[str, Any]:
+def _producer_settings(config: HarvestConfig, *, careful: bool) -> dict[str, Any]:
     own: dict[str, Any] = {"enable.idempotence": True, "acks": "all"}
     user = {**config.base_kafka, **config.producer_kafka}
     if "message.max.bytes" not in user:
         own["message.max.bytes"] = _LARGEST  # the topic's own limit is the one that counts
     if config.delivery == "exactly_once":
-        own["transactional.id"] = f"{config.name}.{shard}.harvest"
         own["delivery.report.only.error"] = True
         if "retry.backoff.ms" not in user:
             own["retry.backoff.ms"] = _RETRY_MS
@@ -118,6 +130,13 @@ def _producer_settings(config: HarvestConfig, shard: int, *, careful: bool) -> d
     return own
 
 
+def _turns(config: HarvestConfig, shard: int) -> list[dict[str, str]]:
+    """Tell what sets apart the producers: a transactional id, by which the next leader fences."""
+    if config.delivery == "at_least_once":
+        return [{}]
+    return [{"transactional.id": f"{config.name}.{shard}.{turn}.harvest"} for turn in range(_TURNS)]
+
+
 def _unfenced_settings(user: Mapping[str, object]) -> dict[str, Any]:
     """Tell what keeps order where Kafka fences nobody.
 
@@ -125,8 +144,8 @@ def _unfenced_settings(user: Mapping[str, object]) -> dict[str, Any]:
     send it behind what the next leader has sent: so nothing may wait for longer than the time that
     a leader ceases to trust its lease before another can have it.
     """
-    own: dict[str, Any] = {} if "linger.ms" in user else {"linger.ms": 0}
+    own: dict[str, Any] = {} if _LINGER & user.keys() else {"linger.ms": _LINGER_MS}
     if not {"message.timeout.ms", "delivery.timeout.ms"} & user.keys():
-        linger = float(str(user.get("linger.ms", 0)))
+        linger = max(float(str(user.get(name, _LINGER_MS))) for name in _LINGER)
         own["message.timeout.ms"] = max(_WAITS_MS, int(linger) + 1)
     return own

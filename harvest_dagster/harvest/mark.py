@@ -43,7 +43,7 @@ _SWEEP_SECONDS = 60.0
 _LOOK_AT_LANES_SECONDS = 0.5
 _ROOM_SECONDS = 0.1
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.022
-_AHEAD = 2
+_AHEAD = 4
 """Batches that wait for the publisher; to mark more would only make them smaller."""
 _LOWEST = -(2**63)
 _LARGE = 500_000

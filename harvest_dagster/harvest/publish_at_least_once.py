@@ -20,17 +20,20 @@ from functools import partial
 from queue import Empty
 from typing import TypeAlias
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from harvest_dagster.harvest.batch import Key, Row, Sent
+from harvest_dagster.harvest.clients import Clients
 from harvest_dagster.harvest.purge_records import RecordPurger
 from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS
 from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
 
 _IDLE_SECONDS = 0.05
 _WAIT_SECONDS = 0.05
-_BOTH_SECONDS = 0.0005
+_BOTH_SECONDS = 0.001
 """How long to wait for Kafka while a purge is under way, whose end nothing else would tell."""
+_FEW = 32
+"""So many in flight are not worth a wait for more to go along with them."""
 
 Lane: TypeAlias = "tuple[str, Key]"
 
@@ -41,8 +44,9 @@ class AtLeastOncePublisher:
     `careful` tells that each record is sent by itself, so that an error is that record's own.
     """
 
-    def __init__(self, producer: Producer, purger: RecordPurger, *, careful: bool) -> None:
-        self._producer, self._purger, self._careful = producer, purger, careful
+    def __init__(self, clients: Clients, purger: RecordPurger, *, careful: bool) -> None:
+        self._producer, self._purger, self._careful = clients.producers[0], purger, careful
+        self._few = _FEW if clients.hurries else 0
         self._lanes: dict[Lane, deque[Sent]] = {}
         self._acked: list[Sent] = []
         self._purging: list[Sent] = []
@@ -58,7 +62,7 @@ class AtLeastOncePublisher:
             if not self._is_last():
                 self._take(round_)
             if self._sent:
-                self._producer.poll(_BOTH_SECONDS if self._purging else _WAIT_SECONDS)
+                self._wait_for_kafka(_BOTH_SECONDS if self._purging else _WAIT_SECONDS)
             if self._failed:
                 self._handle_failures(round_)
             if self._purging:
@@ -79,6 +83,13 @@ class AtLeastOncePublisher:
 
     def _is_settled(self) -> bool:
         return not (self._sent or self._acked or self._purging or self._failed)
+
+    def _wait_for_kafka(self, seconds: float) -> None:
+        """Wait for acknowledgements; a few records go at once, many linger to fill a request."""
+        if self._sent < self._few:
+            self._producer.flush(seconds)
+        else:
+            self._producer.poll(seconds)
 
     def _take(self, round_: Round) -> None:
         """Take all batches that are there; wait for one only if nothing is in flight."""

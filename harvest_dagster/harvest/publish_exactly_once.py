@@ -3,6 +3,10 @@
 It runs on a thread of its own, the only one that touches the producer, and blocks on Kafka alone.
 While one batch commits here, the marker marks the next and the purger removes the last.
 
+Producers take turns, each with a transaction whole: Kafka sends a producer away that begins again
+before its last transaction has settled, which it does after it said that it was committed. Order
+stays, since a transaction begins when the one before it has been committed, and not sooner.
+
 The batch's number is committed in the same transaction as its messages, as the offset of the group
 `<name>.harvest` on the leader topic: the durable word, inside Kafka, on what was published. A
 leader that takes over purges the claims up to that number, and marks the others again.
@@ -13,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import cycle
 from queue import Empty
 
 from confluent_kafka import KafkaException, TopicPartition
@@ -27,7 +32,6 @@ _log = logging.getLogger(__name__)
 _KEEP_ALIVE_SECONDS = 3600.0
 """A group's offsets expire when nobody commits them for days, so an idle leader repeats them."""
 _TIMEOUT_SECONDS = 30.0
-_SETTLE_SECONDS = 1.0
 _POLL_SECONDS = 0.1
 
 
@@ -35,7 +39,8 @@ class ExactlyOncePublisher:
     """Publishes for one round; `run` is the thread."""
 
     def __init__(self, clients: Clients, place: TopicPartition, committed: int) -> None:
-        self._producer, self._place, self._faults = clients.producer, place, clients.faults
+        self._producers, self._producer = cycle(clients.producers), clients.producers[0]
+        self._place, self._faults = place, clients.faults
         self._group = clients.group.consumer_group_metadata()
         self._committed = committed
         self.published = 0
@@ -70,12 +75,10 @@ class ExactlyOncePublisher:
         """Publish batches in one transaction, or raise what must happen instead."""
         number = batches[-1].number if batches else self._committed
         rows = [row for batch in batches for row in batch.rows]
+        self._producer = next(self._producers)
         try:
             self._producer.begin_transaction()
             self._produce(rows)
-            # By now Kafka has settled the last transaction; asked sooner, it would send us away.
-            # A producer that was fenced would be waited for in vain, so not for long.
-            self._producer.flush(_SETTLE_SECONDS)
             place = TopicPartition(
                 self._place.topic, self._place.partition, number, self._place.metadata
             )

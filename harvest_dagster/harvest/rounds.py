@@ -77,7 +77,7 @@ class RoundRun:
             clients = Clients.open(self._config, self._term.shard, careful=self._before.careful)
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
-            topics = TopicBook(clients.producer, clients.admin, self._before.held_topics)
+            topics = TopicBook(clients.producers[0], clients.admin, self._before.held_topics)
             marker = Marker(
                 marking, sql, self._term, topics, self._mark_limits(), recovery.next_batch
             )
@@ -148,7 +148,7 @@ class RoundRun:
     ) -> ExactlyOncePublisher | AtLeastOncePublisher:
         if self._config.delivery == "exactly_once":
             return ExactlyOncePublisher(clients, self._place(), recovery.committed)
-        return AtLeastOncePublisher(clients.producer, records, careful=self._before.careful)
+        return AtLeastOncePublisher(clients, records, careful=self._before.careful)
 
     def _place(self) -> TopicPartition:
         topic, shard = self._config.leader_topic, self._term.shard

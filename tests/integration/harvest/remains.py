@@ -23,9 +23,10 @@ def claim(place: Place, lease: Lease, batch: int, first: int, last: int, age: fl
     )
 
 
-def producer_of(place: Place, shard: int = 0) -> Producer:
-    """Make a producer that fences every other of this shard."""
-    producer = Producer({**place.kafka, "transactional.id": f"{place.name}.{shard}.harvest"})
+def producer_of(place: Place, shard: int = 0, turn: int = 0) -> Producer:
+    """Make a producer that fences the others of this shard that have this turn."""
+    name = f"{place.name}.{shard}.{turn}.harvest"
+    producer = Producer({**place.kafka, "transactional.id": name})
     producer.init_transactions(20)
     return producer
 
@@ -39,11 +40,18 @@ def send(producer: Producer, messages: Sequence[Message]) -> None:
     producer.flush(20)
 
 
-def publish(place: Place, batch: int, messages: Sequence[Message], producer: Producer) -> None:
+def publish(
+    place: Place,
+    batch: int,
+    messages: Sequence[Message],
+    producer: Producer,
+    identity: str | None = None,
+) -> None:
     """Publish a batch as a leader does: its number is committed along with its messages."""
     send(producer, messages)
     group = Consumer({**place.kafka, "group.id": f"{place.name}.harvest"})
-    ((identity,),) = place.rows("SELECT id || '/' || current_database() FROM harvest.identity")
+    if identity is None:
+        ((identity,),) = place.rows("SELECT id || '/' || current_database() FROM harvest.identity")
     number = [TopicPartition(f"{place.name}.neli", 0, batch, identity)]
     producer.send_offsets_to_transaction(number, group.consumer_group_metadata(), 20)
     producer.commit_transaction(20)

@@ -47,12 +47,13 @@ def test_unpublished_claims_are_remarked(place: Place, start_tour: StartTour) ->
     assert running.tour.totals.remarked == 200
 
 
-def test_an_open_transaction_is_settled(place: Place, start_tour: StartTour) -> None:
+@pytest.mark.parametrize("turn", range(2))
+def test_an_open_transaction_is_settled(place: Place, start_tour: StartTour, turn: int) -> None:
     """What a dead leader sent in a transaction that it never committed, no reader gets."""
     place.put(100)
     dead = place.lease()
     claim(place, dead, 1, 1, 100)
-    abandoned = producer_of(place)
+    abandoned = producer_of(place, turn=turn)
     send(abandoned, place.stashed)
     start_tour(place.config(), place.lease())
     place.drained()
@@ -82,6 +83,16 @@ def test_expired_offsets(place: Place, start_tour: StartTour, age: float, kind: 
     (event,) = place.events("ambiguous", "remarked")
     assert event.kind == kind
     assert ("doubles are possible" in event.detail.get("warning", "")) == (kind == "ambiguous")
+
+
+def test_another_database_of_the_same_name(place: Place, start_tour: StartTour) -> None:
+    """What Kafka knows of another database's batches does not count as published here."""
+    place.put(100)
+    claim(place, place.lease(), 1, 1, 100)
+    publish(place, 9, [], producer_of(place), identity="another/database")
+    start_tour(place.config(), place.lease())
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
 
 
 def test_numbers_go_on(place: Place, start_tour: StartTour) -> None:
