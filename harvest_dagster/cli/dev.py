@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harvest_dagster import embedded
-from harvest_dagster.config import load_settings
+from harvest_dagster.config import load_settings, names_own_servers
 from harvest_dagster.embedded import logs as server_logs
+from harvest_dagster.embedded.interrupt import politely_ended
+from harvest_dagster.embedded.ports import HOST
 from harvest_dagster.embedded.psql import become_psql
 
 if TYPE_CHECKING:
@@ -101,6 +104,43 @@ def reset(*, home: Path, yes: bool) -> None:
 def psql(*, home: Path, arguments: tuple[str, ...]) -> None:
     """Run psql, with these arguments, in the database of this home."""
     become_psql(embedded.status(home).servers, arguments)
+
+
+@dev.command()
+@_home
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of the UI; 3000 if it is free.")
+@click.option("--host", default=HOST, show_default=True, help="Address that the UI listens on.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="How much Dagster says here; the UI has the logs of runs and ticks.",
+)
+def dagster(*, home: Path, port: int | None, host: str, log_level: str) -> None:
+    """Start PostgreSQL and Kafka, and Dagster with its UI for the project in this directory.
+
+    Ctrl-C ends Dagster; PostgreSQL and Kafka go on running until `harvest dev down`. With servers
+    of your own (HARVEST_POSTGRES) it uses those. Run it again: runs, events and sensors are kept.
+    """
+    with politely_ended():
+        run_dagster(home, port=port, host=host, log_level=log_level)
+
+
+def run_dagster(home: Path, *, port: int | None, host: str, log_level: str) -> None:
+    """Have servers, and Dagster until we are interrupted."""
+    # What it needs comes with the `embedded` extra.
+    from harvest_dagster.embedded.dagster_ui import dagster_ui  # noqa: PLC0415
+
+    if not names_own_servers():
+        embedded.up(home, say=_say)
+    with (
+        dagster_ui(home, _say, host=host, port=port, log_level=log_level) as ui,
+        suppress(KeyboardInterrupt),
+    ):
+        ui.await_answer()
+        _say(f"Dagster's UI: {ui.url}  (Ctrl-C ends it)")
+        ui.wait()
 
 
 def _show(servers: Servers | None, *, as_json: bool) -> None:

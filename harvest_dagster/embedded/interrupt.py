@@ -1,4 +1,4 @@
-"""Ctrl-C, put off while it would come between two steps that belong together."""
+"""Ctrl-C: put off between two steps that belong together, and heard in whatever way we end."""
 
 from __future__ import annotations
 
@@ -25,3 +25,18 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     for number in came[:1]:
         signal.raise_signal(number)
+
+
+@contextmanager
+def politely_ended() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal interrupt as Ctrl-C does.
+
+    Ctrl-C counts also where it is ignored: in the background jobs of a script.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -60,15 +60,23 @@ def find(daemons: Iterable[Daemon]) -> Found:
 def start(command: list[str], log: Path) -> psutil.Process:
     """Start a daemon that outlives us: no terminal, no input, its output in the log."""
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    output = [(os.POSIX_SPAWN_OPEN, 1, log, append, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]
+    return _spawn(command, environment(), output)
+
+
+def start_here(command: list[str], environment: dict[str, str]) -> psutil.Process:
+    """Start a program in a session of its own whose output goes where ours goes."""
+    return _spawn(command, environment, [])
+
+
+def _spawn(
+    command: list[str], environment: dict[str, str], output: list[tuple[Any, ...]]
+) -> psutil.Process:
     pid = os.posix_spawn(
         command[0],
         command,
-        environment(),
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, log, append, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
+        environment,
+        file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), *output],
         setsid=True,
         setsigmask=[],
         # A background job of a shell ignores SIGINT, and so would its children.
@@ -109,7 +117,7 @@ def _stop(daemon: Daemon, process: psutil.Process, say: Callable[[str], None]) -
         family = [process, *process.children(recursive=True)]
         for number, patience in daemon.ladder:
             process.send_signal(number)
-            if _gone([process], patience, lambda: say(f"{daemon.name} is still stopping")):
+            if gone([process], patience, lambda: say(f"{daemon.name} is still stopping")):
                 break
         _kill(family)
 
@@ -118,10 +126,15 @@ def _kill(family: Sequence[psutil.Process]) -> None:
     for process in filter(is_alive, family):
         with suppress(psutil.NoSuchProcess):
             process.kill()
-    _gone(family, REMIND, lambda: None)
+    gone(family, REMIND)
 
 
-def _gone(processes: Sequence[psutil.Process], patience: float, remind: Callable[[], None]) -> bool:
+def gone(
+    processes: Sequence[psutil.Process],
+    patience: float,
+    remind: Callable[[], None] = lambda: None,
+) -> bool:
+    """Wait until processes have ended; tell whether they have."""
     begun = reminded = time.monotonic()
     while any(map(is_alive, processes)):
         now = time.monotonic()

@@ -1,0 +1,122 @@
+"""Dagster's instance storage, in a database beside the harvest's own.
+
+`dagster.yaml` can't hold an address that `harvest dev up` chooses, so this asks the settings for it
+whenever a process of Dagster starts. What `dagster.yaml` names itself wins:
+
+    storage:
+      custom:
+        module: harvest_dagster.orchestration.storage
+        class: HarvestStorage
+        config:
+          database: dagster                # beside the one that the settings name
+          # postgres_url: {env: DAGSTER_POSTGRES}
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+import click
+import dagster as dg
+import psycopg
+from dagster_postgres.storage import DagsterPostgresStorage
+from dagster_postgres.utils import get_token_provider_from_config, pg_url_from_config
+from psycopg import sql
+
+from harvest_dagster.config import load_settings
+from harvest_dagster.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dagster._serdes import ConfigurableClassData
+
+    Connection = psycopg.Connection[Any]
+
+DATABASE = "dagster"
+_CONNECT_SECONDS = 10
+_TRIES = 5
+_PAUSE_SECONDS = 0.5
+
+
+class HarvestStorage(DagsterPostgresStorage):
+    """Runs, events and schedules in PostgreSQL: the one that harvest_dagster's settings name."""
+
+    @classmethod
+    def config_type(cls) -> dict[str, Any]:
+        """Tell what `dagster.yaml` may say: all that dagster-postgres takes, and a database."""
+        known: Any = DagsterPostgresStorage.config_type()
+        named = dg.Field(dg.StringSource, is_required=False, default_value=DATABASE)
+        return {**known, "database": named}
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> HarvestStorage:
+        """Make the storage, its database first if that is missing."""
+        given: Any = {key: value for key, value in config_value.items() if key != "database"}
+        if not {"postgres_url", "postgres_db"} & given.keys():
+            given["postgres_url"] = _url(config_value["database"])
+        return cls(
+            pg_url_from_config(given),
+            given["should_autocreate_tables"],
+            inst_data,
+            get_token_provider_from_config(given),
+        )
+
+
+def _url(database: str) -> str:
+    """Tell SQLAlchemy's URL of the database, which is there by then."""
+    try:
+        base = load_settings().postgres_url()
+    except ConfigError as error:
+        _refuse(str(error))
+    _have(base, database)
+    # Dagster reads psycopg2's error codes; SQLAlchemy would take psycopg 3 by itself.
+    parts = urlsplit(base)._replace(scheme="postgresql+psycopg2", path=f"/{database}")
+    return parts.geturl()
+
+
+def _have(base: str, database: str) -> None:
+    with _connect(base) as connection:
+        try:
+            if not _exists(connection, database):
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
+        except psycopg.errors.InsufficientPrivilege:
+            _refuse(
+                f"Dagster's database {database} is missing, and this user of PostgreSQL may not"
+                " create it: create it, or name another in dagster.yaml (`database`, or"
+                " `postgres_url`)"
+            )
+        except psycopg.errors.IntegrityError:
+            # Another process of Dagster's was faster.
+            return
+
+
+def _exists(connection: Connection, database: str) -> bool:
+    known = connection.execute("SELECT FROM pg_database WHERE datname = %s", (database,))
+    return known.fetchone() is not None
+
+
+def _connect(base: str) -> Connection:
+    """Connect; a server that is just restarting gets a few seconds."""
+    for left in reversed(range(_TRIES)):
+        try:
+            return psycopg.connect(
+                base, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="dagster"
+            )
+        except psycopg.OperationalError as error:
+            if not left:
+                _refuse(
+                    f"PostgreSQL, where Dagster keeps its runs: {' '.join(str(error).split())}:"
+                    " start the one of this machine with `harvest dev up`, or see to yours"
+                )
+            time.sleep(_PAUSE_SECONDS)
+    raise AssertionError
+
+
+def _refuse(message: str) -> NoReturn:
+    """End with one line: it is Dagster's command that would show an error of ours in forty."""
+    raise click.ClickException(message) from None
