@@ -117,7 +117,7 @@ def drain(here: Place, delivery: str, records: int, **limits: int) -> float:
     config = here.config(delivery, **limits)
     with psycopg.connect(here.url, autocommit=True) as connection:
         lease = leases.acquire(connection, config.name, 0, "benchmark", 3600)
-    tour = Tour(config, lease, 3600, lambda: True)
+    tour = Tour(config, lease, lambda: True)
     thread = threading.Thread(target=tour.run)
     thread.start()
     while thread.is_alive() and not tour.totals.marked:

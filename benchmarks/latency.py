@@ -169,7 +169,7 @@ def _child(fields: dict[str, Any], role: str, rate: int, seconds: int) -> None:
     config = here.config(role)
     with psycopg.connect(here.url, autocommit=True) as connection:
         lease = leases.acquire(connection, config.name, 0, "benchmark", 3600)
-    tour = Tour(config, lease, 3600, lambda: True)
+    tour = Tour(config, lease, lambda: True)
     thread = threading.Thread(target=tour.run)
     thread.start()
     sys.stdin.read()

@@ -109,6 +109,11 @@ class Candidate:
             return State.STOPPED
         return State.STOPPING if stop else State.RUNNING
 
+    @property
+    def troubles(self) -> list[str]:
+        """Tell what keeps the candidate from leading, or may cost it the lease."""
+        return self._trouble.said
+
     def leads(self, shard: int) -> bool:
         """Tell whether new work for a shard may begin."""
         return self._terms.leads(shard)

@@ -75,17 +75,17 @@ def acquire(
 def refresh(
     connection: psycopg.Connection[Any],
     lease: Lease,
-    ttl_seconds: float,
     reason: str,
     tried: list[UUID] | None = None,
 ) -> Lease:
     """Begin a new epoch under the same holder, unless the lease has gone on without us.
 
+    The lease's end stays as it was: to put it off takes a proof from Kafka, by the candidate.
     An answer may be lost though PostgreSQL wrote the new epoch. So `tried` remembers the leader ids
     that were asked for since `lease`: give the same list again, to go on from one that was written.
     """
     before = [] if tried is None else tried
-    values = {**asdict(lease), "ttl": ttl_seconds, "reason": reason}
+    values = {**asdict(lease), "reason": reason}
     values |= {"tried": [*before], "next": uuid4()}
     before.append(values["next"])
     with connection.cursor(row_factory=class_row(Lease)) as cursor:

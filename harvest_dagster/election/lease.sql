@@ -35,10 +35,8 @@ SELECT name, shard, epoch, leader_id, holder FROM acquired
 -- refresh: begin a new epoch under the same holder, also after tries whose answers were lost
 WITH refreshed AS (
     UPDATE harvest.lease
-       SET epoch      = epoch + 1
-         , leader_id  = %(next)s
-         , renewed_at = clock_timestamp()
-         , expires_at = clock_timestamp() + make_interval(secs => %(ttl)s)
+       SET epoch     = epoch + 1
+         , leader_id = %(next)s
      WHERE name = %(name)s AND shard = %(shard)s
        AND (epoch = %(epoch)s OR leader_id = ANY(%(tried)s))
     RETURNING name, shard, epoch, leader_id, holder

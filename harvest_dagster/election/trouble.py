@@ -8,10 +8,15 @@ _LOGGER = logging.getLogger("harvest_dagster.election")
 
 
 class Trouble:
-    """The troubles of one candidate, by what is troubled; used by its thread alone."""
+    """The troubles of one candidate, by what is troubled; its thread alone reports."""
 
     def __init__(self) -> None:
         self._current: dict[str, str] = {}
+
+    @property
+    def said(self) -> list[str]:
+        """What is wrong just now; any thread may ask."""
+        return [*self._current.values()]
 
     def report(self, what: str, trouble: str) -> None:
         """Warn, unless that was the last thing said."""

@@ -171,7 +171,6 @@ class Harvest:
         tour = Tour(
             self.config,
             lease,
-            self._settings.session_seconds,
             lambda: self._candidate.trusted(lease.shard),
             self._refreshed,
         )

@@ -38,6 +38,7 @@ from harvest_dagster.errors import FencedError, KafkaError
 from harvest_dagster.harvest.batch import Key, Term
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.rounds import Before, RoundRun
 from harvest_dagster.harvest.stage import RejectedError, RemarkError
 from harvest_dagster.postgres.statements import statements
@@ -71,11 +72,10 @@ class Tour:
         self,
         config: HarvestConfig,
         lease: Lease,
-        ttl_seconds: float,
         trusted: Callable[[], bool],
         on_refreshed: Callable[[Lease], None] = lambda _lease: None,
     ) -> None:
-        self._config, self.lease, self._ttl = config, lease, ttl_seconds
+        self._config, self.lease = config, lease
         self._trusted, self._on_refreshed = trusted, on_refreshed
         self._before = Before()
         self._ended = Totals()
@@ -91,6 +91,12 @@ class Tour:
         if current is not None:
             _add(now, current)
         return now
+
+    @property
+    def recovery(self) -> Recovery | None:
+        """What the round under way found when it began, once it has."""
+        current = self._current
+        return current.recovery if current else None
 
     @property
     def in_flight(self) -> int:
@@ -161,7 +167,7 @@ class Tour:
         tried: list[UUID] = []
         while not self._ending.is_set():
             with suppress(psycopg.Error), connect(self._config, "refresh") as connection:
-                new = leases.refresh(connection, self.lease, self._ttl, _line(failure), tried)
+                new = leases.refresh(connection, self.lease, _line(failure), tried)
                 self._go_on_under(new, failure)
                 return
             self._ending.wait(self._config.limits.io_error_backoff)

@@ -18,6 +18,7 @@ _OWN = {
     "migration": ("SELECT",),
     "lease": _ALL,
     "claim": _ALL,
+    "tour": _ALL,
     "event": _ALL,
     "parked": _ALL,
     "retained": _ALL,

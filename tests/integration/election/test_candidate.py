@@ -99,7 +99,7 @@ def test_a_refreshed_epoch_is_followed(start: Start, until: Until, free: Free) -
     until(only.leads)
     old = only.candidate.lease(0)
     assert old is not None
-    new = lease.refresh(free, old, 6, "tour")
+    new = lease.refresh(free, old, "tour")
     until(lambda: only.candidate.lease(0) == new)
     assert only.listener.kinds() == ["acquired"]
 

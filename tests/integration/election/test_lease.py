@@ -22,7 +22,7 @@ def test_the_epoch_grows_by_one_each_time(free: Free) -> None:
     """Acquire and refresh draw the next epoch and a new leader id; renew draws neither."""
     first = lease.acquire(free, "a", 0, "x", 6)
     second = lease.acquire(free, "a", 0, "y", 6)
-    third = lease.refresh(free, second, 6, "tour")
+    third = lease.refresh(free, second, "tour")
     renewal = lease.renew(free, "a", 0, "y", 6)
     assert [first.epoch, second.epoch, third.epoch, renewal.epoch] == [1, 2, 3, 3]
     assert len({first.leader_id, second.leader_id, third.leader_id}) == 3
@@ -53,7 +53,7 @@ def test_what_is_over_is_refused(free: Free) -> None:
     old = lease.acquire(free, "a", 0, "x", 6)
     lease.acquire(free, "a", 0, "y", 6)
     with pytest.raises(FencedError, match="epoch 1 of a/0"):
-        lease.refresh(free, old, 6, "tour")
+        lease.refresh(free, old, "tour")
     with pytest.raises(FencedError, match="no longer x's"):
         lease.renew(free, "a", 0, "x", 6)
 

@@ -49,7 +49,7 @@ def harvest(config: HarvestConfig) -> None:
 def tour(config: HarvestConfig, lease: dict[str, Any]) -> None:
     """Tour until killed, or fenced by what PostgreSQL and Kafka tell: no clock is looked at."""
     under = Lease(**{**lease, "leader_id": UUID(lease["leader_id"])})
-    own = Tour(config, under, 60.0, lambda: True, lambda new: say("refreshed", epoch=new.epoch))
+    own = Tour(config, under, lambda: True, lambda new: say("refreshed", epoch=new.epoch))
     say("started")
     try:
         own.run()

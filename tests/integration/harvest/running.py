@@ -32,7 +32,7 @@ class RunningTour:
         self.trusted = True
         self.refreshed: list[Lease] = []
         self.failure: BaseException | None = None
-        self.tour = Tour(config, lease, 60.0, lambda: self.trusted, self.refreshed.append)
+        self.tour = Tour(config, lease, lambda: self.trusted, self.refreshed.append)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 

@@ -66,7 +66,7 @@ class Old:
 
     def refresh(self) -> None:
         """Take the next epoch."""
-        leases.refresh(self.connection, self.lease, 60, "a test")
+        leases.refresh(self.connection, self.lease, "a test")
 
 
 WRITES: dict[str, Callable[[Old], object]] = {
@@ -120,7 +120,7 @@ def test_an_old_tour_does_nothing(place: Place, delivery: str) -> None:
     place.lease()
     before = contents(place)
     with pytest.raises(FencedError):
-        Tour(place.config(delivery=delivery), lease, 60, lambda: True).run()
+        Tour(place.config(delivery=delivery), lease, lambda: True).run()
     assert contents(place) == before
     assert read(place.kafka, place.topic) == []
 

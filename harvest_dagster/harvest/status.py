@@ -1,0 +1,78 @@
+"""How an outbox's harvest does at one moment, from PostgreSQL alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.rows import class_row
+
+from harvest_dagster.election import history, lease
+from harvest_dagster.election.history import Event
+from harvest_dagster.election.lease import LeaseRow
+from harvest_dagster.harvest import tours
+from harvest_dagster.harvest.meter import Backlog, read_backlog
+from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.outbox.parked import held_keys, reasons
+from harvest_dagster.outbox.table import CATALOGUE, Shape
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
+
+_SQL = statements("harvest_dagster.harvest", "status.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """What is marked, and not purged yet."""
+
+    batches: int
+    records: int
+    oldest_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedCount:
+    """What is set aside."""
+
+    records: int
+    held_keys: int
+    reasons: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A harvest at one moment, as its tables have it."""
+
+    name: str
+    outbox: str
+    leases: list[LeaseRow]
+    tours: list[TourRow]
+    backlog: Backlog
+    in_flight: InFlight
+    parked: ParkedCount
+    events: list[Event]
+
+
+def read_status(
+    connection: psycopg.Connection[Any], table: TableName, name: str, *, events: int
+) -> Status:
+    """Read it, with so many of the last events."""
+    Shape.read(table, connection.execute(CATALOGUE["columns"].text, (table.sql,)))
+    counts = reasons(connection, name)
+    return Status(
+        name,
+        str(table),
+        lease.read(connection, name),
+        tours.read(connection, name),
+        read_backlog(connection, table),
+        _in_flight(connection, name),
+        ParkedCount(sum(counts.values()), held_keys(connection, name), counts),
+        history.read(connection, name, limit=events),
+    )
+
+
+def _in_flight(connection: psycopg.Connection[Any], name: str) -> InFlight:
+    with connection.cursor(row_factory=class_row(InFlight)) as cursor:
+        found = cursor.execute(_SQL["in_flight"].text, {"name": name}).fetchone()
+    return found or InFlight(0, 0, None)

@@ -1,0 +1,91 @@
+"""The rows of `harvest.tour`: what tours in processes of their own say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+from harvest_dagster.election.lease import Lease
+from harvest_dagster.postgres.statements import statements
+
+_SQL = statements("harvest_dagster.harvest", "tours.sql")
+SILENT_SECONDS = 5.0
+"""A tour tells twice a second: one that has been silent for so long is gone, or as good as gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class TourRow:
+    """A tour, as it said last."""
+
+    name: str
+    shard: int
+    id: UUID
+    epoch: int
+    run: str
+    marked: int
+    published: int
+    purged: int
+    remarked: int
+    parked: int
+    in_flight: int
+    before: int
+    drain: bool
+    started_seconds: float
+    seen_seconds: float
+    ended: bool
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, for all that can be known from here."""
+        return not self.ended and self.seen_seconds < SILENT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a tour hears when it tells of itself."""
+
+    drain: bool
+    epoch: int
+    holder: str
+    expires_in_seconds: float
+
+
+def begin(connection: psycopg.Connection[Any], lease: Lease, tour: UUID, run: str) -> bool:
+    """Write a tour down in the place of the last; tell whether its epoch still holds."""
+    values = {"name": lease.name, "shard": lease.shard, "epoch": lease.epoch}
+    return connection.execute(_SQL["begin"].text, {**values, "id": tour, "run": run}).rowcount > 0
+
+
+def tell(
+    connection: psycopg.Connection[Any], lease: Lease, tour: UUID, figures: Mapping[str, int]
+) -> Heard | None:
+    """Say how far a tour has come; hear nothing if another tour has taken its place."""
+    values = {"name": lease.name, "shard": lease.shard, "epoch": lease.epoch, "id": tour, **figures}
+    with connection.cursor(row_factory=class_row(Heard)) as cursor:
+        return cursor.execute(_SQL["tell"].text, values).fetchone()
+
+
+def end(
+    connection: psycopg.Connection[Any], lease: Lease, tour: UUID, figures: Mapping[str, int]
+) -> None:
+    """Write down that a tour has ended, and how far it has come."""
+    values = {"name": lease.name, "shard": lease.shard, "id": tour, **figures}
+    connection.execute(_SQL["end"].text, values)
+
+
+def ask_to_drain(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:
+    """Ask the tour of a shard to end; tell whether one runs."""
+    return (
+        connection.execute(_SQL["ask_to_drain"].text, {"name": name, "shard": shard}).rowcount > 0
+    )
+
+
+def read(connection: psycopg.Connection[Any], name: str) -> list[TourRow]:
+    """Read the tours of an outbox."""
+    with connection.cursor(row_factory=class_row(TourRow)) as cursor:
+        return cursor.execute(_SQL["read"].text, {"name": name}).fetchall()

@@ -1,0 +1,66 @@
+-- begin: write down a tour under the epoch that was taken for it, in the place of the last one
+INSERT INTO harvest.tour (name, shard, id, epoch, run, started_at, seen_at)
+SELECT name, shard, %(id)s, epoch, %(run)s, clock_timestamp(), clock_timestamp()
+  FROM harvest.lease
+ WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
+    ON CONFLICT (name, shard) DO UPDATE
+   SET id         = EXCLUDED.id
+     , epoch      = EXCLUDED.epoch
+     , run        = EXCLUDED.run
+     , started_at = EXCLUDED.started_at
+     , seen_at    = EXCLUDED.seen_at
+     , ended_at   = NULL
+     , drain      = false
+     , before     = harvest.tour.before + harvest.tour.published
+     , marked     = 0
+     , published  = 0
+     , purged     = 0
+     , remarked   = 0
+     , parked     = 0
+     , in_flight  = 0
+
+-- tell: say that a tour is alive and how far it has come; hear of its lease, and if it is to end
+WITH told AS (
+    UPDATE harvest.tour
+       SET seen_at   = clock_timestamp()
+         , epoch     = %(epoch)s
+         , marked    = %(marked)s
+         , published = %(published)s
+         , purged    = %(purged)s
+         , remarked  = %(remarked)s
+         , parked    = %(parked)s
+         , in_flight = %(in_flight)s
+     WHERE name = %(name)s AND shard = %(shard)s AND id = %(id)s
+    RETURNING drain
+)
+SELECT told.drain
+     , lease.epoch
+     , lease.holder
+     , extract(epoch FROM lease.expires_at - clock_timestamp())::float8 AS expires_in_seconds
+  FROM told
+  JOIN harvest.lease lease ON lease.name = %(name)s AND lease.shard = %(shard)s
+
+-- end: write down that a tour has ended
+UPDATE harvest.tour
+   SET ended_at  = clock_timestamp()
+     , marked    = %(marked)s
+     , published = %(published)s
+     , purged    = %(purged)s
+     , remarked  = %(remarked)s
+     , parked    = %(parked)s
+     , in_flight = %(in_flight)s
+ WHERE name = %(name)s AND shard = %(shard)s AND id = %(id)s AND ended_at IS NULL
+
+-- ask_to_drain: let a tour that runs find, when it tells next, that it is to end
+UPDATE harvest.tour
+   SET drain = true
+ WHERE name = %(name)s AND shard = %(shard)s AND ended_at IS NULL
+
+-- read: the tours of an outbox, with their ages by the server's clock
+SELECT name, shard, id, epoch, run, marked, published, purged, remarked, parked, in_flight, before, drain
+     , extract(epoch FROM clock_timestamp() - started_at)::float8 AS started_seconds
+     , extract(epoch FROM clock_timestamp() - seen_at)::float8    AS seen_seconds
+     , ended_at IS NOT NULL                                       AS ended
+  FROM harvest.tour
+ WHERE name = %(name)s
+ ORDER BY shard

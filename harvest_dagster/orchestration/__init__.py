@@ -1,0 +1,17 @@
+"""Dagster: resources, a sensor that leads, ops that harvest, and storage for its instance."""
+
+from harvest_dagster.orchestration.definitions import harvest_definitions
+from harvest_dagster.orchestration.resources import (
+    HarvestResource,
+    KafkaResource,
+    NeliResource,
+    OutboxResource,
+)
+
+__all__ = [
+    "HarvestResource",
+    "KafkaResource",
+    "NeliResource",
+    "OutboxResource",
+    "harvest_definitions",
+]

@@ -1,0 +1,141 @@
+"""The candidacy of this process for an outbox, which lasts for as long as the sensor ticks.
+
+    sensor's tick (a thread of Dagster's)     candidacy_of() -> leads(), troubles
+                                                 |
+                                                 v  made on the first tick, never at import
+    candidate's threads (election.candidate)  prove leadership to Kafka, renew the lease's row
+                                                 |
+                                                 v  revoked(): ask the tour to drain, and wait
+    guard's thread                            stops the candidate when no tick has come for long
+
+A code location that is reloaded, or whose sensor is switched off, is not told: its ticks stop. So
+the guard resigns then, and whoever ticks next is elected. The tick itself blocks on nothing here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import psycopg
+
+from harvest_dagster.election.candidate import Candidate, State
+from harvest_dagster.election.clock import now
+from harvest_dagster.election.lease import Lease
+from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.harvest import tours
+from harvest_dagster.harvest.clients import connect
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.harvest import candidate_settings
+from harvest_dagster.orchestration.topics import TopicCounts
+
+_log = logging.getLogger(__name__)
+SILENT_SECONDS = 15.0
+"""Two ticks may be late; then, with the time that a drain takes, leadership is gone within 30 s."""
+_GUARD_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
+_STOP_SECONDS = 20.0
+
+
+class Candidacy:
+    """Stands for election on behalf of one sensor."""
+
+    def __init__(self, config: HarvestConfig, sensor: str, topics: Sequence[str]) -> None:
+        self.config, self.sensor = config, sensor
+        self._settings = candidate_settings(config)
+        self._candidate = Candidate(self._settings, self)
+        self.topics = TopicCounts(config.base_kafka, topics)
+        self._ticked_at = now()
+        self._guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
+        self._candidate.start()
+        self._guard.start()
+
+    @property
+    def holder(self) -> str:
+        """What the lease's row calls this process."""
+        return self._candidate.holder
+
+    @property
+    def troubles(self) -> list[str]:
+        """What keeps it from leading."""
+        return self._candidate.troubles
+
+    def ticked(self) -> None:
+        """Stand on, for the sensor is there."""
+        self._ticked_at = now()
+
+    def leads(self, shard: int) -> bool:
+        """Whether a tour of this shard is ours to start."""
+        return self._candidate.leads(shard)
+
+    def failure(self) -> BaseException | None:
+        """What ended it, if it has ended of itself."""
+        return self._candidate.failure
+
+    @property
+    def over(self) -> bool:
+        """Whether it stands no more."""
+        return self._candidate.state in {State.STOPPING, State.STOPPED}
+
+    def stop(self) -> None:
+        """Hand over what is held, and leave."""
+        self.topics.close()
+        with suppress(Exception):  # the candidate has logged it, and a tick tells of it
+            self._candidate.stop(_STOP_SECONDS)
+
+    def acquired(self, lease: Lease) -> None:
+        """Leave it to the next tick to start a tour; called by the candidate."""
+
+    def fenced(self, lease: Lease) -> None:
+        """Leave it to the tour's own watch, which has lost its trust by now."""
+
+    def revoked(self, lease: Lease) -> None:
+        """Let the tour end in good order; called by the candidate, which waits."""
+        deadline = time.monotonic() + self._settings.drain_seconds
+        with suppress(psycopg.Error), connect(self.config, "revoke") as connection:
+            tours.ask_to_drain(connection, lease.name, lease.shard)
+            while time.monotonic() < deadline and _runs(connection, lease):
+                time.sleep(_LOOK_SECONDS)
+
+    def _watch(self) -> None:
+        while not self.over:
+            if now() - self._ticked_at > SILENT_SECONDS:
+                _log.warning("no tick of %s for %.0f s: resigning", self.sensor, SILENT_SECONDS)
+                self.stop()
+            time.sleep(_GUARD_SECONDS)
+
+
+_candidacies: dict[str, Candidacy] = {}
+_lock = threading.Lock()
+
+
+def candidacy_of(config: HarvestConfig, sensor: str, topics: Sequence[str]) -> Candidacy:
+    """Find this process's candidacy for an outbox, or make it.
+
+    It is made anew when it has ended, or is to be configured in another way.
+    """
+    with _lock:
+        found = _candidacies.get(config.name)
+        if found is not None and not found.over and found.sensor != sensor:
+            raise HarvestStateError(
+                f"the sensors {found.sensor} and {sensor} both lead {config.name}: turn one of them"
+                " off, or give its harvest a name of its own"
+            )
+        if found is not None and not found.over and found.config == config:
+            found.ticked()
+            return found
+        if found is not None:
+            del _candidacies[config.name]
+            found.stop()
+            if found.failure() is not None:
+                raise HarvestStateError(str(found.failure()))
+        made = _candidacies[config.name] = Candidacy(config, sensor, topics)
+        return made
+
+
+def _runs(connection: psycopg.Connection[object], lease: Lease) -> bool:
+    rows = tours.read(connection, lease.name)
+    return any(row.shard == lease.shard and row.alive for row in rows)

@@ -1,0 +1,52 @@
+"""What everything of one harvest is called in Dagster: all of it begins with one key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import dagster as dg
+
+from harvest_dagster.errors import ConfigError
+
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+OUTBOX_TAG, SHARD_TAG, HOLDER_TAG, EPOCH_TAG = (
+    "harvest/name",
+    "harvest/shard",
+    "harvest/holder",
+    "harvest/epoch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of one harvest's parts; `key` is also the key of its resource."""
+
+    key: str
+
+    def __post_init__(self) -> None:
+        if not _KEY.fullmatch(self.key):
+            raise ConfigError(f"{self.key!r} can't be a harvest's key: use letters, digits and '_'")
+
+    def job(self, verb: str) -> str:
+        """The job that does this: `tour`, or one of the operator's."""
+        return f"{self.key}_{verb}"
+
+    @property
+    def sensor(self) -> str:
+        """The sensor that leads."""
+        return f"{self.key}_leader"
+
+    @property
+    def handles(self) -> str:
+        """The I/O manager that hands a running tour from op to op."""
+        return f"{self.key}_handles"
+
+    def asset(self, what: str) -> dg.AssetKey:
+        """An asset of the harvest: `outbox`, `lease`, `remarks` or `parked`."""
+        return dg.AssetKey([self.key, what])
+
+    @staticmethod
+    def topic(topic: str) -> dg.AssetKey:
+        """The asset of one of Kafka's topics."""
+        return dg.AssetKey(["kafka", topic])

@@ -1,0 +1,202 @@
+"""What the sensor reports to Dagster's event log: on change, seldom otherwise, and bounded.
+
+The cursor remembers what was reported last. So a tick that is repeated repeats at most its own
+events, and a code location that is reloaded goes on where the last one was.
+
+    figures      when they changed, at most every 20 s; else every 10 minutes
+    checks       when one turned red or green; else every 10 minutes
+    lease        an observation for each event, at most 10 a tick
+    remarks      likewise
+    topics       when their counts changed, at most once a minute
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import dagster as dg
+from pydantic import BaseModel, Field
+
+from harvest_dagster.election.history import Event
+from harvest_dagster.harvest.status import Status
+from harvest_dagster.orchestration.checks import Verdict
+from harvest_dagster.orchestration.names import Names
+
+_CHANGED_SECONDS, _SAME_SECONDS, _TOPIC_SECONDS = 20.0, 600.0, 60.0
+_MOST_EVENTS = 10
+_ROWS = 20
+_LEASE_KINDS = {"acquired", "refreshed", "revoked", "fenced"}
+_REMARK_KINDS = {"remarked", "ambiguous"}
+AssetEvent: TypeAlias = "dg.AssetObservation | dg.AssetCheckEvaluation"
+Figures: TypeAlias = "dict[str, int | float]"
+
+
+class Cursor(BaseModel):
+    """What was reported last, and when."""
+
+    event: int = 0
+    figures_at: float = 0.0
+    figures: dict[str, int | float] = Field(default_factory=dict)
+    checks_at: float = 0.0
+    checks: dict[str, bool] = Field(default_factory=dict)
+    topics_at: float = 0.0
+    topics: dict[str, int] = Field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str | None) -> Cursor:
+        """Read it back; what another version of us wrote counts as nothing."""
+        try:
+            return cls.model_validate_json(text or "{}")
+        except ValueError:
+            return cls()
+
+
+class Reporter:
+    """Says what is due in one tick, and moves the cursor on."""
+
+    def __init__(self, names: Names, cursor: Cursor) -> None:
+        self._names, self.cursor = names, cursor
+        self._now = time.time()
+
+    def figures(self, status: Status) -> Iterator[AssetEvent]:
+        """The outbox's figures, and the parked records."""
+        cursor, now = self.cursor, self._now
+        figures = _figures(status)
+        age = now - cursor.figures_at
+        changed = _counts(figures) != _counts(cursor.figures)
+        if age < _CHANGED_SECONDS or (age < _SAME_SECONDS and not changed):
+            return
+        moved = figures["published"] - cursor.figures.get("published", figures["published"])
+        rate = moved / age
+        yield self._observed("outbox", {**figures, "rate": round(rate, 1)})
+        if figures["parked"] != cursor.figures.get("parked", 0):
+            yield self._observed("parked", {"parked": status.parked.records, **_reasons(status)})
+        cursor.figures_at, cursor.figures = now, figures
+
+    def looks_closely(self, found: Sequence[Verdict]) -> bool:
+        """Whether the table is to be looked at too: now and then, and while something is wrong."""
+        said = {verdict.check for verdict in found}
+        wrong = any(not ok for check, ok in self.cursor.checks.items() if check not in said)
+        return wrong or self._now - self.cursor.checks_at >= _SAME_SECONDS
+
+    def checks(self, found: Sequence[Verdict]) -> Iterator[AssetEvent]:
+        """The checks that turned, or all of them now and then."""
+        cursor = self.cursor
+        due = self._now - cursor.checks_at >= _SAME_SECONDS
+        if due:
+            cursor.checks_at = self._now
+        for verdict in found:
+            if due or cursor.checks.get(verdict.check) != verdict.passed:
+                cursor.checks[verdict.check] = verdict.passed
+                yield verdict.evaluation(self._names)
+
+    def history(self, events: Sequence[Event]) -> Iterator[AssetEvent]:
+        """What happened to leases, and what was remarked, since the last tick; newest first."""
+        new = [event for event in events if event.id > self.cursor.event]
+        self.cursor.event = max((event.id for event in new), default=self.cursor.event)
+        for what, kinds in (("lease", _LEASE_KINDS), ("remarks", _REMARK_KINDS)):
+            table = _table([event for event in events if event.kind in kinds][:_ROWS])
+            mine = [event for event in new if event.kind in kinds][:_MOST_EVENTS]
+            for event in reversed(mine):
+                yield self._observed(what, {**_facts(event), "history": table})
+
+    def topics(self, counts: Mapping[str, int]) -> Iterator[AssetEvent]:
+        """How much is in the topics."""
+        cursor = self.cursor
+        if self._now - cursor.topics_at < _TOPIC_SECONDS or dict(counts) == cursor.topics:
+            return
+        for topic, count in counts.items():
+            if count != cursor.topics.get(topic):
+                yield dg.AssetObservation(
+                    asset_key=self._names.topic(topic), metadata={"end of the log": count}
+                )
+        cursor.topics_at, cursor.topics = self._now, dict(counts)
+
+    def _observed(
+        self, what: str, metadata: Mapping[str, dg.MetadataValue | int | float | str]
+    ) -> dg.AssetObservation:
+        return dg.AssetObservation(asset_key=self._names.asset(what), metadata=metadata)
+
+
+def _figures(status: Status) -> Figures:
+    tours = status.tours
+    return {
+        "backlog": status.backlog.records,
+        "oldest seconds": round(status.backlog.oldest_seconds, 1),
+        "in flight": status.in_flight.records,
+        "published": sum(tour.before + tour.published for tour in tours),
+        "remarked": sum(tour.remarked for tour in tours),
+        "parked": status.parked.records,
+    }
+
+
+def _counts(figures: Mapping[str, int | float]) -> Mapping[str, int | float]:
+    """The figures without those that change by themselves as time goes by."""
+    return {key: value for key, value in figures.items() if key != "oldest seconds"}
+
+
+def _reasons(status: Status) -> dict[str, dg.MetadataValue]:
+    rows = [
+        dg.TableRecord({"records": number, "reason": reason})
+        for reason, number in status.parked.reasons.items()
+    ]
+    return {"reasons": dg.MetadataValue.table(rows, schema=_REASONS)} if rows else {}
+
+
+def _facts(event: Event) -> dict[str, dg.MetadataValue | int | float | str]:
+    facts: dict[str, dg.MetadataValue | int | float | str] = {
+        "what": event.kind,
+        "when": dg.MetadataValue.timestamp(event.at),
+        "shard": event.shard,
+        "epoch": event.epoch or 0,
+        "leader id": str(event.leader_id),
+    }
+    details = event.detail.items()
+    return facts | {
+        key.replace("_", " "): value if isinstance(value, int | float) else str(value)
+        for key, value in details
+    }
+
+
+def _table(events: Sequence[Event]) -> dg.MetadataValue:
+    rows = [
+        dg.TableRecord(
+            {
+                "when": event.at.isoformat(" ", "seconds"),
+                "what": event.kind,
+                "shard": event.shard,
+                "epoch": event.epoch or 0,
+                "from epoch": _number(event, "from_epoch"),
+                "records": _number(event, "records"),
+                "seconds": float(event.detail.get("oldest_seconds", 0.0)),
+                "holder": str(event.detail.get("holder", "")),
+                "why": str(event.detail.get("reason", "")),
+            }
+        )
+        for event in events
+    ]
+    return dg.MetadataValue.table(rows, schema=_HISTORY)
+
+
+def _number(event: Event, key: str) -> int:
+    return int(event.detail.get(key, 0))
+
+
+_HISTORY = dg.TableSchema(
+    columns=[
+        dg.TableColumn("when", "string"),
+        dg.TableColumn("what", "string"),
+        dg.TableColumn("shard", "int"),
+        dg.TableColumn("epoch", "int"),
+        dg.TableColumn("from epoch", "int"),
+        dg.TableColumn("records", "int"),
+        dg.TableColumn("seconds", "float"),
+        dg.TableColumn("holder", "string"),
+        dg.TableColumn("why", "string"),
+    ]
+)
+_REASONS = dg.TableSchema(
+    columns=[dg.TableColumn("records", "int"), dg.TableColumn("reason", "string")]
+)

@@ -1,0 +1,113 @@
+"""The sensor that holds leadership: each tick keeps the candidacy alive, and looks after the tour.
+
+A tick is short and may be repeated: it reads the truth from PostgreSQL, asks Dagster for a tour if
+none runs, reports what changed, and says in one line what it saw. What can't be reached is said in
+that line too, and the next tick tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import dagster as dg
+import psycopg
+
+from harvest_dagster.errors import HarvestError
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.status import Status, read_status
+from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
+from harvest_dagster.orchestration.checks import table_verdict, verdicts
+from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.report import AssetEvent, Cursor, Reporter
+from harvest_dagster.orchestration.resources import HarvestResource
+from harvest_dagster.orchestration.supervise import Step, Supervisor
+from harvest_dagster.orchestration.telling import ages
+from harvest_dagster.postgres.names import TableName
+
+_SECONDS = 5
+_EVENTS = 50
+
+
+def leader_sensor(
+    names: Names, tour: dg.JobDefinition, topics: Sequence[str], *, running: bool
+) -> dg.SensorDefinition:
+    """Make the sensor; `running` turns it on without anybody's hand."""
+    on, off = dg.DefaultSensorStatus.RUNNING, dg.DefaultSensorStatus.STOPPED
+
+    @dg.sensor(
+        name=names.sensor,
+        job=tour,
+        minimum_interval_seconds=_SECONDS,
+        default_status=on if running else off,
+        required_resource_keys={names.key},
+        description="Leads for as long as it is on: turn it off, and leadership is handed over.",
+    )
+    def leader(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        harvest: HarvestResource = getattr(context.resources, names.key)
+        try:
+            return _tick(context, names, harvest, topics)
+        except (HarvestError, psycopg.Error) as error:
+            return dg.SensorResult(skip_reason=" ".join(str(error).split()))
+
+    return leader
+
+
+def _tick(
+    context: dg.SensorEvaluationContext,
+    names: Names,
+    harvest: HarvestResource,
+    topics: Sequence[str],
+) -> dg.SensorResult:
+    config = harvest.config()
+    candidacy = candidacy_of(config, names.sensor, topics)
+    table = TableName.parse(config.outbox)
+    reporter = Reporter(names, Cursor.read(context.cursor))
+    with harvest.outbox.connection("sensor") as connection:
+        status = read_status(connection, table, config.name, events=_EVENTS)
+        judged = [*verdicts(status, config.shards)]
+        if reporter.looks_closely(judged):
+            judged.append(table_verdict(connection, table))
+    supervisor = Supervisor(context.instance, names, candidacy, status)
+    steps = [supervisor.step(shard) for shard in range(config.shards)]
+    events: list[AssetEvent] = [
+        *chain(
+            reporter.history(status.events),
+            reporter.figures(status),
+            reporter.checks(judged),
+            reporter.topics(candidacy.topics.latest),
+        )
+    ]
+    return _result(context, _line(steps, status, config, candidacy), steps, events, reporter)
+
+
+def _result(
+    context: dg.SensorEvaluationContext,
+    line: str,
+    steps: Sequence[Step],
+    events: list[AssetEvent],
+    reporter: Reporter,
+) -> dg.SensorResult:
+    requests = [step.request for step in steps if step.request is not None]
+    context.log.info(line)
+    return dg.SensorResult(
+        run_requests=requests or None,
+        skip_reason=None if requests else line,  # Dagster takes one of the two
+        cursor=reporter.cursor.model_dump_json(),
+        asset_events=events,
+    )
+
+
+def _line(
+    steps: Sequence[Step], status: Status, config: HarvestConfig, candidacy: Candidacy
+) -> str:
+    if config.shards == 1:
+        said = steps[0].line
+    else:
+        said = "; ".join(f"shard {n}: {step.line}" for n, step in enumerate(steps))
+    backlog, parked = status.backlog, status.parked.records
+    about = "" if backlog.exact else "about "
+    oldest = f", oldest {ages(backlog.oldest_seconds)}" if backlog.records else ""
+    aside = f", {parked:,} parked" if parked else ""
+    troubles = "".join(f"; {t}" for t in candidacy.troubles if t not in said)
+    return f"{said}, backlog {about}{backlog.records:,}{oldest}{aside}{troubles}"

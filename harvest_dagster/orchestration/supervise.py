@@ -1,0 +1,164 @@
+"""What the sensor does about one shard: wait, or start a tour.
+
+    leads   tour's row   Dagster's run        then
+    no      -            -                    stand by
+    yes     alive        in progress          say how it goes
+    yes     -            none in progress     start a tour, after a pause if the last ones failed
+    yes     silent       started              its process is gone: report that, and start another
+    yes     -            in progress          it is starting, or ending
+
+A tour takes up an epoch of its own, so that one which was only believed to be gone writes nothing
+more; and the run's key has the epoch in it, so that a repeated tick starts no second tour.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import dagster as dg
+from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
+
+from harvest_dagster.election.lease import LeaseRow
+from harvest_dagster.harvest.status import Status
+from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.orchestration.candidacy import Candidacy
+from harvest_dagster.orchestration.names import (
+    EPOCH_TAG,
+    HOLDER_TAG,
+    OUTBOX_TAG,
+    SHARD_TAG,
+    Names,
+)
+from harvest_dagster.orchestration.telling import ages
+
+_RUNS = 8
+_SHORT_SECONDS = 60.0
+"""A tour that lasted for longer did not fail because of how things are set up."""
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 300.0
+_IN_PROGRESS = {
+    DagsterRunStatus.QUEUED,
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a tick says of a shard, and the tour that it asks for, if any."""
+
+    line: str
+    request: dg.RunRequest | None = None
+
+
+class Supervisor:
+    """Looks after the tours of one harvest, in one tick."""
+
+    def __init__(
+        self, instance: DagsterInstance, names: Names, candidacy: Candidacy, status: Status
+    ) -> None:
+        self._instance, self._names = instance, names
+        self._candidacy, self._status = candidacy, status
+
+    def step(self, shard: int) -> Step:
+        """Decide about one shard."""
+        lease = next((row for row in self._status.leases if row.shard == shard), None)
+        if lease is None or not self._candidacy.leads(shard):
+            return Step(_stands_by(lease, self._candidacy))
+        tour = next((row for row in self._status.tours if row.shard == shard), None)
+        runs = self._runs(shard)
+        ours = [r for r in runs if _of(r, self._candidacy.holder) and _goes_on(r)]
+        leads = f"leader, epoch {lease.epoch}"
+        for record in ours:
+            if tour is None or tour.run != record.dagster_run.run_id:
+                return Step(f"{leads}, a tour is {record.dagster_run.status.value.lower()}")
+            if tour.alive:
+                return Step(f"{leads}, {_goes(tour)}")
+            if tour.ended or record.dagster_run.status != DagsterRunStatus.STARTED:
+                return Step(f"{leads}, the tour ends")
+            self._bury(record, tour)
+        return self._start(leads, lease, shard, runs)
+
+    def _runs(self, shard: int) -> list[RunRecord]:
+        tags = {OUTBOX_TAG: self._names.key, SHARD_TAG: str(shard)}
+        wanted = RunsFilter(job_name=self._names.job("tour"), tags=tags)
+        return [*self._instance.get_run_records(wanted, limit=_RUNS)]
+
+    def _start(self, leads: str, lease: LeaseRow, shard: int, runs: list[RunRecord]) -> Step:
+        left, failed = _pause(runs)
+        if left > 0:
+            return Step(
+                f"{leads}, but the last {_times(failed)} failed: the next starts in {ages(left)};"
+                " open the last run to see why"
+            )
+        epoch = str(lease.epoch)
+        tries = sum(record.dagster_run.tags.get(EPOCH_TAG) == epoch for record in runs)
+        return Step(
+            f"{leads}, a tour is asked for",
+            dg.RunRequest(
+                run_key=f"{self._names.key}/{shard}/{epoch}/{tries}",
+                run_config={"ops": {"mark": {"config": {"shard": shard}}}},
+                tags={
+                    OUTBOX_TAG: self._names.key,
+                    SHARD_TAG: str(shard),
+                    HOLDER_TAG: lease.holder,
+                    EPOCH_TAG: epoch,
+                },
+            ),
+        )
+
+    def _bury(self, record: RunRecord, tour: TourRow) -> None:
+        """Tell Dagster that a run's process is gone, which it would find out much later."""
+        self._instance.report_run_failed(
+            record.dagster_run,
+            f"the tour's process is gone: not a word for {ages(tour.seen_seconds)}; another tour"
+            " goes on from where it was",
+        )
+
+
+def _stands_by(lease: LeaseRow | None, candidacy: Candidacy) -> str:
+    troubles = "".join(f"; {trouble}" for trouble in candidacy.troubles)
+    if lease is not None and not lease.expired and lease.holder != candidacy.holder:
+        return f"standing by, {lease.holder} leads under epoch {lease.epoch}{troubles}"
+    return f"standing for election{troubles}"
+
+
+def _goes(tour: TourRow) -> str:
+    ending = ", and is to end" if tour.drain else ""
+    return (
+        f"tour running for {ages(tour.started_seconds)}{ending}, {tour.published:,} published,"
+        f" {tour.in_flight:,} in flight"
+    )
+
+
+def _of(record: RunRecord, holder: str) -> bool:
+    return record.dagster_run.tags.get(HOLDER_TAG) == holder
+
+
+def _goes_on(record: RunRecord) -> bool:
+    return record.dagster_run.status in _IN_PROGRESS
+
+
+def _pause(runs: list[RunRecord]) -> tuple[float, int]:
+    """Tell how long to wait still, and how many tours in a row have failed soon."""
+    failed = 0
+    for record in runs:
+        if record.dagster_run.status != DagsterRunStatus.FAILURE or _lasted(record):
+            break
+        failed += 1
+    if not failed:
+        return 0.0, 0
+    pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failed - 1), _LONGEST_PAUSE_SECONDS)
+    ended = runs[0].end_time or runs[0].update_timestamp.timestamp()
+    return ended + pause - time.time(), failed
+
+
+def _lasted(record: RunRecord) -> bool:
+    begin, end = record.start_time, record.end_time
+    return begin is not None and end is not None and end - begin > _SHORT_SECONDS
+
+
+def _times(number: int) -> str:
+    return "tour" if number == 1 else f"{number} tours"

@@ -1,0 +1,208 @@
+"""The tour as a run: three ops, mark -> publish -> purge, in one process.
+
+    mark      takes up the lease with an epoch of its own, starts the engine, and tells what of the
+              last leader's was found
+    publish   lets the engine's three stages stream, for as long as the lease lasts; says how far it
+              is, and what happened
+    purge     settles the account: nothing of this tour may be left marked
+
+The engine (`harvest.delegate`) has threads of its own; the ops' thread, which is the run's main
+thread, waits and tells. Terminate raises in it, and `publish` then drains before it goes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import dagster as dg
+import psycopg
+from pydantic import Field
+
+from harvest_dagster.election import history
+from harvest_dagster.election.history import Event
+from harvest_dagster.errors import HarvestError
+from harvest_dagster.harvest.clients import connect
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.harvest.status import read_status
+from harvest_dagster.harvest.tour import Totals
+from harvest_dagster.orchestration.names import OUTBOX_TAG, Names
+from harvest_dagster.orchestration.telling import ages, told
+from harvest_dagster.postgres.names import TableName
+
+_LOOK_SECONDS = 1.0
+_EVENTS_SECONDS = 2.0
+_PROGRESS_SECONDS = 60.0
+_MOST_EVENTS = 50
+
+
+class TourConfig(dg.Config):
+    """Which shard to harvest, and for how long."""
+
+    shard: int = Field(default=0, description="0, unless several leaders share the outbox")
+    minutes: float = Field(
+        default=60.0, gt=0, description="a tour ends after this, and the sensor starts the next"
+    )
+
+
+def tour_job(names: Names) -> dg.JobDefinition:
+    """Make the job that the sensor runs for as long as it leads."""
+    handle = dg.Out(io_manager_key=names.handles)
+
+    @dg.op(
+        name="mark",
+        out={"tour": handle, "until": handle},
+        required_resource_keys={names.key},
+        tags={"kind": "postgres"},
+    )
+    def mark(context: dg.OpExecutionContext, config: TourConfig) -> Any:  # noqa: ANN401 - Dagster's outputs
+        """Take up the lease, and recover what the last leader left."""
+        harvest: HarvestConfig = getattr(context.resources, names.key).config()
+        delegate = Delegate(harvest, config.shard, context.run_id)
+        with _explained("the tour could not begin"):
+            found = delegate.begin()
+        lease = delegate.lease
+        context.log.info(
+            f"leading {lease.name}/{lease.shard} under epoch {lease.epoch}: of the last leader's,"
+            f" {found.purged:,} records were published already, {found.remarked:,} are remarked"
+        )
+        facts: dict[str, int | str] = {
+            "epoch": lease.epoch,
+            "leader id": str(lease.leader_id),
+            "holder": lease.holder,
+            "found published": found.purged,
+            "remarked": found.remarked,
+        }
+        yield dg.Output(delegate, "tour", metadata=facts)
+        yield dg.Output(time.monotonic() + config.minutes * 60, "until")
+
+    @dg.op(name="publish", out={"tour": handle}, tags={"kind": "kafka"})
+    def publish(context: dg.OpExecutionContext, tour: Delegate, until: float) -> Any:  # noqa: ANN401 - likewise
+        """Stream from the outbox into Kafka until leadership ends, or the tour's time is up."""
+        try:
+            with _explained("the tour ended early"):
+                _stream(context, tour, until)
+        finally:
+            tour.close(tour.drain_seconds)
+        context.log.info(f"the tour ends: {tour.reason}")
+        yield dg.Output(tour, "tour", metadata=_facts(tour.totals))
+
+    @dg.op(name="purge", required_resource_keys={names.key}, tags={"kind": "postgres"})
+    def purge(context: dg.OpExecutionContext, tour: Delegate) -> None:
+        """Make sure that nothing is left marked, and report what was done."""
+        harvest: HarvestConfig = getattr(context.resources, names.key).config()
+        with _explained("the account could not be settled"), connect(harvest, "report") as reading:
+            status = read_status(reading, TableName.parse(harvest.outbox), harvest.name, events=0)
+        context.log.info(f"{told(tour.totals)}; {status.backlog.records:,} wait in the outbox")
+        context.add_output_metadata(
+            {
+                **_facts(tour.totals),
+                "ended because": tour.reason,
+                "left in flight": tour.in_flight,
+                "backlog": status.backlog.records,
+            }
+        )
+
+    @dg.job(
+        name=names.job("tour"),
+        executor_def=dg.in_process_executor,
+        description="One long run that harvests; the sensor starts it, and it ends in good order.",
+        tags={OUTBOX_TAG: names.key},
+    )
+    def tour() -> None:
+        purge(publish(*mark()))
+
+    return tour
+
+
+def _stream(context: dg.OpExecutionContext, tour: Delegate, until: float) -> None:
+    """Wait for the end, and tell what happens meanwhile."""
+    teller = _Teller(context, tour)
+    while not tour.wait(_LOOK_SECONDS):
+        teller.tell()
+        if time.monotonic() > until:
+            tour.drain("its time is up; the sensor starts the next")
+    teller.tell_events()
+
+
+class _Teller:
+    """Writes the run's log: what happened, and once a minute how far it is."""
+
+    def __init__(self, context: dg.OpExecutionContext, tour: Delegate) -> None:
+        self._log, self._tour = context.log, tour
+        self._seen = 0
+        self._began = time.monotonic()
+        self._next_events = self._next_progress = self._began
+        self._last = (self._began, 0)
+
+    def tell(self) -> None:
+        """Tell what is due."""
+        time_ = time.monotonic()
+        if time_ >= self._next_events:
+            self._next_events = time_ + _EVENTS_SECONDS
+            self.tell_events()
+        if time_ >= self._next_progress:
+            self._next_progress = time_ + _PROGRESS_SECONDS
+            self._tell_progress(time_)
+
+    def tell_events(self) -> None:
+        """Tell of leases, remarks and parked records since the last time."""
+        for event in self._events():
+            level = self._log.info if event.kind in _GOOD else self._log.warning
+            level(f"{event.kind}: {described(event)}")
+
+    def _events(self) -> list[Event]:
+        lease = self._tour.lease
+        since = time.monotonic() - self._began + 2 * _EVENTS_SECONDS
+        try:
+            with connect(self._tour.config, "events") as connection:
+                found = history.read(connection, lease.name, (), since, _MOST_EVENTS)
+        except psycopg.Error as error:
+            self._log.warning(f"the events could not be read: {' '.join(str(error).split())}")
+            return []
+        new = [event for event in reversed(found) if event.id > self._seen]
+        self._seen = max((event.id for event in new), default=self._seen)
+        return [event for event in new if event.shard == lease.shard]
+
+    def _tell_progress(self, time_: float) -> None:
+        then, before = self._last
+        published = self._tour.totals.published
+        self._last = (time_, published)
+        rate = (published - before) / (time_ - then) if time_ > then else 0.0
+        self._log.info(
+            f"{told(self._tour.totals)}, {rate:,.0f}/s, {self._tour.in_flight:,} in flight,"
+            f" running for {ages(time_ - self._began)}"
+        )
+
+
+_GOOD = {"acquired", "refreshed", "tour_started", "tour_ended", "released", "requeued", "revoked"}
+
+
+def described(event: Event) -> str:
+    """Write an event's details in a line."""
+    epoch = [] if event.epoch is None else [f"epoch {event.epoch}"]
+    return ", ".join([*epoch, *(f"{k.replace('_', ' ')} {v}" for k, v in event.detail.items())])
+
+
+def _facts(totals: Totals) -> Mapping[str, int]:
+    return {
+        "marked": totals.marked,
+        "published": totals.published,
+        "purged": totals.purged,
+        "remarked": totals.remarked,
+        "parked": totals.parked,
+        "recoveries": totals.rounds,
+    }
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Fail with the cause first, and without a stack of ours."""
+    try:
+        yield
+    except (HarvestError, psycopg.Error) as error:
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise dg.Failure(f"{cause} ({what})", allow_retries=False) from None
