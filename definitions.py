@@ -4,9 +4,17 @@ import dagster as dg
 
 from assets.orders import orders
 from resources.database import DatabaseResource
-from resources.outbox import OutboxResource
+from resources.harvest import harvest
+from sensors.leader import leader
 
-defs = dg.Definitions(
-    assets=[orders],
-    resources={"database": DatabaseResource(), "outbox": OutboxResource()},
+defs = dg.Definitions.merge(
+    leader,
+    dg.Definitions(
+        assets=[orders],
+        resources={
+            "database": DatabaseResource(),
+            "outbox": harvest.outbox,
+            "kafka": harvest.kafka,
+        },
+    ),
 )

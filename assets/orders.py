@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Identity
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from harvest_dagster import Message
+from harvest_dagster.orchestration import KafkaResource, OutboxResource
 from resources.database import DatabaseResource
-from resources.outbox import OutboxResource
 
 
 class Base(DeclarativeBase):
@@ -31,10 +31,13 @@ class Orders(dg.Config):
 
 
 @dg.asset(group_name="shop", kinds={"postgres"}, owners=["team:shop"])
-def orders(config: Orders, database: DatabaseResource, outbox: OutboxResource) -> dg.Output[None]:
+def orders(
+    config: Orders, database: DatabaseResource, outbox: OutboxResource, kafka: KafkaResource
+) -> dg.Output[None]:
     """New orders, each with its message in the outbox."""
     engine = database.engine()
     Base.metadata.create_all(engine)
+    kafka.ensure_topic("orders")
     with Session(engine) as session, session.begin():
         new = [
             Order(customer=f"customer-{number % config.customers}", cents=100 + number)

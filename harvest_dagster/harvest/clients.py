@@ -11,8 +11,9 @@ import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
+from harvest_dagster.errors import ConfigError
 from harvest_dagster.errors import KafkaError as OurKafkaError
-from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.statements import statements
@@ -21,7 +22,8 @@ _PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
 _CONNECT_SECONDS = 10
 _INIT_SECONDS = 30.0
 _LARGEST = 1_000_000_000
-_WAITS_MS = 1000
+_WAITS_MS = int(1000 * TRUST_MARGIN_SECONDS)
+_TIMEOUTS = {"message.timeout.ms", "delivery.timeout.ms"}
 _LINGER = {"linger.ms", "queue.buffering.max.ms"}
 _LINGER_MS = 1
 _TURNS = 2
@@ -124,7 +126,7 @@ def _producer_settings(config: HarvestConfig, *, careful: bool) -> dict[str, Any
         if "retry.backoff.ms" not in user:
             own["retry.backoff.ms"] = _RETRY_MS
     else:
-        own |= _unfenced_settings(user)
+        own |= _unfenced_settings(user, config.limits.session_seconds)
     if careful:
         own["batch.num.messages"] = 1
     return own
@@ -137,15 +139,24 @@ def _turns(config: HarvestConfig, shard: int) -> list[dict[str, str]]:
     return [{"transactional.id": f"{config.name}.{shard}.{turn}.harvest"} for turn in range(_TURNS)]
 
 
-def _unfenced_settings(user: Mapping[str, object]) -> dict[str, Any]:
+def _unfenced_settings(user: Mapping[str, object], session_seconds: float) -> dict[str, Any]:
     """Tell what keeps order where Kafka fences nobody.
 
     A leader that is paused finds its client's queue as it was when it wakes, and the client would
-    send it behind what the next leader has sent: so nothing may wait for longer than the time that
-    a leader ceases to trust its lease before another can have it.
+    send it behind what the next leader has sent. So nothing may wait for longer than the time that
+    a leader ceases to trust its lease before another can have it; if the user says otherwise, at
+    least for less than a session. Nothing is lost by it: what timed out is sent again.
     """
     own: dict[str, Any] = {} if _LINGER & user.keys() else {"linger.ms": _LINGER_MS}
-    if not {"message.timeout.ms", "delivery.timeout.ms"} & user.keys():
-        linger = max(float(str(user.get(name, _LINGER_MS))) for name in _LINGER)
-        own["message.timeout.ms"] = max(_WAITS_MS, int(linger) + 1)
-    return own
+    linger = max(_milliseconds(user, name, _LINGER_MS) for name in _LINGER)
+    most = 1000 * (session_seconds - TRUST_MARGIN_SECONDS)
+    given = [_milliseconds(user, name, 0) or most for name in _TIMEOUTS & user.keys()]
+    waits = max(min([most, *given]) if given else _WAITS_MS, linger + 1)
+    return own | dict.fromkeys(_TIMEOUTS & user.keys() or {"message.timeout.ms"}, int(waits))
+
+
+def _milliseconds(user: Mapping[str, object], name: str, default: float) -> float:
+    try:
+        return float(str(user.get(name, default)))
+    except ValueError:
+        raise ConfigError(f"kafka: {name} must be a number of milliseconds") from None

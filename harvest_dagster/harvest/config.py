@@ -42,6 +42,10 @@ _RECORDS: dict[Delivery, tuple[int, int]] = {
 }
 """For each delivery, how many records may be in flight, and how many a mark takes."""
 
+TRUST_MARGIN_SECONDS = 1.0
+"""How long before the end of its session a leader ceases to trust its lease."""
+_LEAST_SESSION_SECONDS = 6.0
+"""Kafka's own default for the shortest session of a group's member."""
 _NAME_LENGTH = 200
 """Less than Kafka's, for what is put behind a name."""
 _KAFKA_NAME_LENGTH = 249
@@ -129,6 +133,11 @@ class Limits(_Checked):
     send_concurrency: Count = 8
     send_buffer: Size = 10
     min_metrics_interval: Pause = 5.0
+
+    @property
+    def session_seconds(self) -> float:
+        """How long Kafka waits for a silent leader until another may have its shards."""
+        return max(self.heartbeat_timeout + TRUST_MARGIN_SECONDS, _LEAST_SESSION_SECONDS)
 
     @field_validator("max_poll_interval")
     @classmethod

@@ -186,7 +186,7 @@ class Delegate:
     def _hear(self, connection: psycopg.Connection[object]) -> None:
         while not self._ended.wait(_WATCH_SECONDS):
             asked_at, tour = now(), self._running()
-            heard = tours.tell(connection, tour.lease, self._id, self._figures())
+            heard = tours.tell(connection, tour.lease, self._id, self._figures(), tour.held_topics)
             if heard is None or heard.holder != tour.lease.holder:
                 tour.abort()
                 return

@@ -28,7 +28,7 @@ from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import FencedError, HarvestError, HarvestStateError
 from harvest_dagster.harvest.clients import connect
-from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
 from harvest_dagster.harvest.events import (
     Dispatcher,
     Event,
@@ -46,8 +46,6 @@ from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
 
 _log = logging.getLogger(__name__)
-_LEAST_SESSION_SECONDS = 6.0
-"""Kafka's own default for the shortest session of a group's member."""
 _STOP_SECONDS = 10.0
 _WATCH_SECONDS = 0.5
 
@@ -276,7 +274,7 @@ class Harvest:
 def candidate_settings(config: HarvestConfig) -> CandidateSettings:
     """What the election needs of a harvest's configuration."""
     limits = config.limits
-    session = max(limits.heartbeat_timeout + 1.0, _LEAST_SESSION_SECONDS)
+    session = limits.session_seconds
     return CandidateSettings(
         name=config.name,
         leader_topic=config.leader_topic,
@@ -286,5 +284,6 @@ def candidate_settings(config: HarvestConfig) -> CandidateSettings:
         shards=config.shards,
         session_timeout_ms=int(session * 1000),
         heartbeat_seconds=min(1.0, session / 6),
+        margin_seconds=TRUST_MARGIN_SECONDS,
         drain_seconds=limits.queue_timeout,
     )

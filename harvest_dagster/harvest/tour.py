@@ -104,6 +104,11 @@ class Tour:
         current = self._current
         return current.window.records if current else 0
 
+    @property
+    def held_topics(self) -> dict[str, str]:
+        """The topics that can't be published to just now, each with the reason."""
+        return dict(self._before.held_topics)
+
     def in_flight_keys(self) -> set[tuple[str, Key]]:
         """The topics and keys of the records in flight."""
         current = self._current

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import psycopg
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.postgres.statements import statements
@@ -33,6 +34,7 @@ class TourRow:
     remarked: int
     parked: int
     in_flight: int
+    held: dict[str, str]
     before: int
     drain: bool
     started_seconds: float
@@ -62,10 +64,15 @@ def begin(connection: psycopg.Connection[Any], lease: Lease, tour: UUID, run: st
 
 
 def tell(
-    connection: psycopg.Connection[Any], lease: Lease, tour: UUID, figures: Mapping[str, int]
+    connection: psycopg.Connection[Any],
+    lease: Lease,
+    tour: UUID,
+    figures: Mapping[str, int],
+    held: Mapping[str, str],
 ) -> Heard | None:
     """Say how far a tour has come; hear nothing if another tour has taken its place."""
     values = {"name": lease.name, "shard": lease.shard, "epoch": lease.epoch, "id": tour, **figures}
+    values["held"] = Jsonb(dict(held))
     with connection.cursor(row_factory=class_row(Heard)) as cursor:
         return cursor.execute(_SQL["tell"].text, values).fetchone()
 

@@ -18,6 +18,7 @@ SELECT name, shard, %(id)s, epoch, %(run)s, clock_timestamp(), clock_timestamp()
      , remarked   = 0
      , parked     = 0
      , in_flight  = 0
+     , held       = '{}'
 
 -- tell: say that a tour is alive and how far it has come; hear of its lease, and if it is to end
 WITH told AS (
@@ -30,6 +31,7 @@ WITH told AS (
          , remarked  = %(remarked)s
          , parked    = %(parked)s
          , in_flight = %(in_flight)s
+         , held      = %(held)s
      WHERE name = %(name)s AND shard = %(shard)s AND id = %(id)s
     RETURNING drain
 )
@@ -57,7 +59,7 @@ UPDATE harvest.tour
  WHERE name = %(name)s AND shard = %(shard)s AND ended_at IS NULL
 
 -- read: the tours of an outbox, with their ages by the server's clock
-SELECT name, shard, id, epoch, run, marked, published, purged, remarked, parked, in_flight, before, drain
+SELECT name, shard, id, epoch, run, marked, published, purged, remarked, parked, in_flight, held, before, drain
      , extract(epoch FROM clock_timestamp() - started_at)::float8 AS started_seconds
      , extract(epoch FROM clock_timestamp() - seen_at)::float8    AS seen_seconds
      , ended_at IS NOT NULL                                       AS ended

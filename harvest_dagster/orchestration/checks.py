@@ -4,8 +4,6 @@ The sensor evaluates them with every tick and reports what changed; anybody may 
 the UI, which looks at that moment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +50,7 @@ _DESCRIPTIONS = {
     ("lease", "one_leader"): "Each shard has a leader whose lease has not expired.",
     ("outbox", "young"): f"The oldest record has waited for less than {_YOUNG_SECONDS:.0f} s.",
     ("outbox", "no_stall"): "Where records wait, a tour is at work on them.",
+    ("outbox", "topics_open"): "Every topic that records wait for can be published to.",
     ("outbox", "table_healthy"): "The table has the columns, indexes and schema that we count on.",
     ("parked", "nothing_parked"): "No record was set aside.",
 }
@@ -79,6 +78,16 @@ def verdicts(status: Status, shards: int) -> Iterator[Verdict]:
         f"{status.backlog.records:,} records wait, the oldest for {ages(oldest)}",
     )
     yield _stall(status, shards)
+    held = {topic: why for tour in status.tours if tour.alive for topic, why in tour.held.items()}
+    yield Verdict(
+        "outbox",
+        "topics_open",
+        not held,
+        _ERROR,
+        "every topic can be published to"
+        if not held
+        else "; ".join(f"records for {topic} wait: {why}" for topic, why in held.items()),
+    )
     parked = status.parked
     reasons = "".join(f"; {number:,}: {reason}" for reason, number in parked.reasons.items())
     yield Verdict(

@@ -18,6 +18,7 @@ from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.config import HarvestConfig, Limits
 from harvest_dagster.harvest.durations import parse_duration
+from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
 from harvest_dagster.postgres.dsn import connection_string
@@ -81,6 +82,10 @@ class KafkaResource(dg.ConfigurableResource[None]):
         if self.bootstrap_servers is not None:
             return {**own, "bootstrap.servers": self.bootstrap_servers}
         return own if "bootstrap.servers" in own else {**load_settings().kafka_config(), **own}
+
+    def ensure_topic(self, topic: str, partitions: int = 4) -> bool:
+        """Create a topic that is missing; tell whether it was."""
+        return ensure_topic(self.config(), topic, partitions)
 
 
 class NeliResource(dg.ConfigurableResource[None]):

@@ -5,8 +5,6 @@ none runs, reports what changed, and says in one line what it saw. What can't be
 that line too, and the next tick tries again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 
@@ -108,6 +106,8 @@ def _line(
     backlog, parked = status.backlog, status.parked.records
     about = "" if backlog.exact else "about "
     oldest = f", oldest {ages(backlog.oldest_seconds)}" if backlog.records else ""
+    held = {topic for tour in status.tours if tour.alive for topic in tour.held}
+    closed = f", {', '.join(sorted(held))} can't be published to" if held else ""
     aside = f", {parked:,} parked" if parked else ""
     troubles = "".join(f"; {t}" for t in candidacy.troubles if t not in said)
-    return f"{said}, backlog {about}{backlog.records:,}{oldest}{aside}{troubles}"
+    return f"{said}, backlog {about}{backlog.records:,}{oldest}{closed}{aside}{troubles}"

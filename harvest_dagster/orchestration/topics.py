@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # it is
 
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import HarvestError

@@ -10,8 +10,6 @@ The engine (`harvest.delegate`) has threads of its own; the ops' thread, which i
 thread, waits and tells. Terminate raises in it, and `publish` then drains before it goes.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

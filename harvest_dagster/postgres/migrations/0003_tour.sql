@@ -16,6 +16,8 @@ CREATE TABLE harvest.tour (
     remarked   bigint      NOT NULL DEFAULT 0,
     parked     bigint      NOT NULL DEFAULT 0,
     in_flight  bigint      NOT NULL DEFAULT 0,
+    -- The topics that can't be published to, each with the reason.
+    held       jsonb       NOT NULL DEFAULT '{}',
     -- What all the tours before it have published.
     before     bigint      NOT NULL DEFAULT 0,
     PRIMARY KEY (name, shard)

@@ -1,0 +1,8 @@
+"""The sensor that leads, with the job that it runs, its assets and its checks."""
+
+from harvest_dagster.orchestration import harvest_definitions
+from resources.harvest import harvest
+
+# It is on from the start; without `running` somebody turns it on in the UI. Give `key` a name of
+# its own for each further outbox.
+leader = harvest_definitions(harvest, topics=["orders"], upstream=["orders"], running=True)

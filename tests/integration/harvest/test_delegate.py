@@ -1,0 +1,152 @@
+"""A tour on behalf of a candidate elsewhere, of which there is only the lease's row here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harvest_dagster.election import lease as leases
+from harvest_dagster.election.lease import Lease
+from harvest_dagster.errors import FencedError
+from harvest_dagster.harvest import tours
+from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.harvest.tours import TourRow
+from tests.integration.harvest.account import judge, read
+from tests.integration.harvest.place import Place, until
+from tests.integration.harvest.remains import claim, producer_of, publish
+
+Begin = Callable[[str], Delegate]
+
+
+@pytest.fixture
+def begin(place: Place) -> Iterator[Begin]:
+    """Begin delegates for runs of a name; they are closed when the test ends."""
+    begun: list[Delegate] = []
+
+    def start(run: str) -> Delegate:
+        begun.append(Delegate(place.config(), 0, run))
+        begun[-1].begin()
+        return begun[-1]
+
+    yield start
+    for delegate in begun:
+        delegate.close(5)
+
+
+def row(place: Place) -> TourRow:
+    """Read what the tour says of itself."""
+    with place.connect() as connection:
+        (found,) = tours.read(connection, place.name)
+    return found
+
+
+def test_it_harvests_and_tells_of_itself(place: Place, begin: Begin) -> None:
+    """It takes an epoch of its own, harvests, says how far it is, and settles when it drains."""
+    place.put(500)
+    held = place.lease()
+    delegate = begin("run-1")
+    assert delegate.lease.epoch == held.epoch + 1
+    place.drained()
+    until(lambda: row(place).published == 500)
+    assert (row(place).run, row(place).alive) == ("run-1", True)
+    delegate.drain("a test")
+    assert until(lambda: delegate.wait(0)) < 10
+    until(lambda: row(place).ended)
+    assert (row(place).purged, row(place).in_flight, delegate.in_flight) == (500, 0, 0)
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
+
+
+def test_it_tells_what_it_found(place: Place) -> None:
+    """What it recovers is told when it begins."""
+    place.put(30)
+    dead = place.lease()
+    claim(place, dead, 1, 1, 10)
+    claim(place, dead, 2, 11, 20)
+    publish(place, 1, place.stashed[:10], producer_of(place))
+    delegate = Delegate(place.config(), 0, "run-1")
+    found = delegate.begin()
+    delegate.close(10)
+    assert (found.purged, found.remarked) == (10, 10)
+
+
+def test_a_second_takes_over_in_good_order(place: Place, begin: Begin) -> None:
+    """A tour that begins lets the one before it drain; all that it published counts on."""
+    place.put(200)
+    place.lease()
+    first = begin("run-1")
+    place.drained()
+    second = begin("run-2")
+    until(lambda: first.wait(0))
+    place.put(100)
+    place.drained()
+    until(lambda: row(place).published == 100)
+    assert (row(place).run, row(place).before) == ("run-2", 200)
+    second.close(10)
+    assert place.kinds("remarked") == []
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
+
+
+def test_it_is_asked_to_drain(place: Place, begin: Begin) -> None:
+    """Whoever leads can ask for the end through its row."""
+    place.lease()
+    delegate = begin("run-1")
+    with place.connect() as connection:
+        assert tours.ask_to_drain(connection, place.name, 0)
+    until(lambda: delegate.wait(0))
+    assert delegate.reason == "leadership is handed over"
+
+
+def test_a_lease_that_is_taken_ends_it(place: Place, begin: Begin) -> None:
+    """When another leads, it ends without another write."""
+    place.lease()
+    delegate = begin("run-1")
+    place.lease()
+    with pytest.raises(FencedError, match=r"lost|another leader|is over"):
+        until(lambda: delegate.wait(0))
+
+
+def test_a_lease_that_is_not_renewed_ends_it(place: Place, begin: Begin) -> None:
+    """When nobody renews the lease, it is trusted for no longer than it lasts."""
+    place.lease(ttl=10.0)
+    delegate = begin("run-1")
+    place.put(10)
+    place.drained()
+    with place.connect() as connection:
+        until(lambda: leases.read(connection, place.name)[0].expired)
+    place.put(10)
+    with pytest.raises(FencedError):
+        until(lambda: delegate.wait(0))
+    assert place.waiting() == 10
+
+
+def test_nobody_leads(place: Place) -> None:
+    """Without a leader no tour begins, and it says what would make one."""
+    place.lease(ttl=0.0)
+    with pytest.raises(FencedError, match="turn the sensor on"):
+        Delegate(place.config(), 0, "run-1").begin()
+
+
+def test_two_at_once(place: Place, begin: Begin) -> None:
+    """Of two that begin at the same moment one goes on, and nothing is sent twice."""
+    place.put(1000)
+    place.lease()
+    threads = [threading.Thread(target=begin, args=(name,)) for name in ("run-1", "run-2")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
+
+
+def test_a_silent_tour_is_not_waited_for(place: Place, begin: Begin) -> None:
+    """A tour that is gone without a word does not keep the next from beginning."""
+    held: Lease = place.lease()
+    place.rows(
+        "INSERT INTO harvest.tour (name, shard, id, epoch, run, started_at, seen_at)"
+        " VALUES (%s, 0, gen_random_uuid(), %s, 'gone', now(), now() - interval '1 minute')",
+        (held.name, held.epoch),
+    )
+    assert begin("run-1").lease.epoch == held.epoch + 1
