@@ -26,6 +26,7 @@ from harvest_dagster.embedded import Servers
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
+from tests.databases import new_database, url_of
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = os.environ.get("HARVEST_TEST_HOME")
@@ -65,11 +66,8 @@ def template(servers: Servers) -> str:
 @pytest.fixture
 def database(servers: Servers, template: str) -> Iterator[str]:
     """The URL of a database of this test's own."""
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(servers.postgres, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE {template} STRATEGY WAL_LOG')
-        yield _url(servers, name)
-        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    with new_database(servers, template) as url:
+        yield url
 
 
 @pytest.fixture
@@ -131,16 +129,10 @@ def _make_template(servers: Servers, admin: psycopg.Connection[Any]) -> None:
     draft = f"{TEMPLATE}_draft"
     admin.execute(f"DROP DATABASE IF EXISTS {draft}")
     admin.execute(f"CREATE DATABASE {draft}")
-    with psycopg.connect(_url(servers, draft)) as connection:
+    with psycopg.connect(url_of(servers, draft)) as connection:
         create(connection, TableName("outbox"), Kind.NATIVE)
         create(connection, TableName("goharvest_outbox"), Kind.GOHARVEST)
     admin.execute(f"ALTER DATABASE {draft} RENAME TO {TEMPLATE}")
-
-
-def _url(servers: Servers, database: str) -> str:
-    base, _, options = servers.postgres.partition("?")
-    url = f"{base.rpartition('/')[0]}/{database}"
-    return f"{url}?{options}" if options else url
 
 
 def _message(row: dict[str, Any]) -> Message:

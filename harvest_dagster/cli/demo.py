@@ -41,6 +41,7 @@ def demo() -> None:
         with connected(settings) as connection:
             _show(connection, outbox)
     click.echo(
+        "\nSee it in Dagster's UI: `harvest dev dagster`."
         "\nLook around: `harvest outbox stats`, `harvest dev status`, `harvest dev psql`."
         "\nStop: `harvest dev down`; the data stays."
     )

@@ -1,0 +1,98 @@
+"""Where Dagster keeps its runs: beside the harvest's own tables, or where `dagster.yaml` says."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import dagster as dg
+import psycopg
+import pytest
+from dagster import DagsterRunStatus
+from dagster._config import process_config, resolve_to_config_type
+
+from harvest_dagster.embedded import Servers
+from harvest_dagster.orchestration.storage import HarvestStorage
+from tests.databases import url_of
+
+
+@pytest.fixture
+def missing(servers: Servers) -> Iterator[str]:
+    """The name of a database that is not there, and goes again."""
+    name = f"dagster_{uuid.uuid4().hex}"
+    yield name
+    with psycopg.connect(servers.postgres, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def stranger(servers: Servers) -> Iterator[str]:
+    """The URL of a user who may create nothing."""
+    name = f"stranger_{uuid.uuid4().hex}"
+    with psycopg.connect(servers.postgres, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'secret'")
+        yield urlsplit(servers.postgres)._replace(netloc=_as(servers, f"{name}:secret")).geturl()
+        admin.execute(f"DROP ROLE {name}")
+
+
+def storage(**config: Any) -> HarvestStorage:
+    """Make the storage as Dagster does, from what `dagster.yaml` says."""
+    said = process_config(resolve_to_config_type(HarvestStorage.config_type()), config)
+    assert said.value is not None, said.errors
+    return HarvestStorage.from_config_value(None, said.value)
+
+
+def test_its_database_is_made_beside_the_harvests(
+    database: str, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings name the server, `dagster.yaml` the database, and it need not be there."""
+    monkeypatch.setenv("HARVEST_POSTGRES", database)
+    for _ in range(2):
+        made = storage(database=missing)
+    run = dg.DagsterRun(job_name="some", status=DagsterRunStatus.STARTED)
+    made.run_storage.add_run(run)
+    with psycopg.connect(database.replace(urlsplit(database).path, f"/{missing}")) as connection:
+        row = connection.execute("SELECT run_id, status FROM runs").fetchone()
+    assert row == (run.run_id, "STARTED")
+
+
+def test_what_dagster_yaml_names_wins(
+    servers: Servers, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL there is taken as it stands, also from the environment."""
+    monkeypatch.setenv("HARVEST_POSTGRES", url_of(servers, "elsewhere"))
+    monkeypatch.setenv("MINE", database.replace("postgresql:", "postgresql+psycopg2:"))
+    assert storage(postgres_url={"env": "MINE"}).run_storage.get_runs() == []
+
+
+def test_without_postgres_one_line_says_what_to_do() -> None:
+    """No traceback of ours: a message of click's, which Dagster's command prints as it is."""
+    with pytest.raises(
+        click.ClickException, match=r"no PostgreSQL is configured: .*harvest dev up"
+    ):
+        storage()
+
+
+def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line has the address, and not the password."""
+    monkeypatch.setenv("HARVEST_POSTGRES", "postgresql://me:hush@127.0.0.1:9/db")
+    monkeypatch.setattr("harvest_dagster.orchestration.storage._PAUSE_SECONDS", 0)
+    with pytest.raises(click.ClickException, match=r"127\.0\.0\.1.*`harvest dev up`") as refused:
+        storage()
+    assert "hush" not in str(refused.value)
+
+
+def test_a_user_who_may_not_create_is_told(
+    missing: str, stranger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line names the database, and the ways out."""
+    monkeypatch.setenv("HARVEST_POSTGRES", stranger)
+    with pytest.raises(click.ClickException, match=f"{missing} is missing.*postgres_url"):
+        storage(database=missing)
+
+
+def _as(servers: Servers, user: str) -> str:
+    return f"{user}@{urlsplit(servers.postgres).netloc.rpartition('@')[2]}"
