@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import asdict
-from typing import Any
 
 import click
-import psycopg
 
 from harvest_dagster.cli.history import name_option, print_events
 from harvest_dagster.cli.options import chosen, connected, json_option, postgres_option
@@ -16,11 +13,10 @@ from harvest_dagster.cli.show import print_json, print_table
 from harvest_dagster.election import history as events
 from harvest_dagster.election import lease as leases
 from harvest_dagster.election.lease import LeaseRow
-from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.election.resign import end_of
+from harvest_dagster.election.resign import resign as hand_over
 
 _KINDS = ("acquired", "refreshed", "revoked", "fenced")
-_RESIGN_SECONDS = 15.0
-_POLL_SECONDS = 0.2
 
 
 @click.group()
@@ -70,48 +66,11 @@ def resign(*, shard: int | None, name: str | None, postgres: str | None) -> None
     """
     settings, place = chosen(postgres, None)
     with connected(settings) as connection:
-        before = _ask(connection, name or str(place.table), shard)
-        after = _wait(connection, before)
-    for old in before:
-        click.echo(_outcome(old, after.get(old.shard)))
-    if len(after) < len(before):
+        changes = hand_over(connection, name or str(place.table), shard)
+    for change in changes:
+        click.echo(str(change))
+    if any(change.after is None for change in changes):
         sys.exit(1)
-
-
-def _ask(connection: psycopg.Connection[Any], name: str, shard: int | None) -> list[LeaseRow]:
-    rows = [row for row in leases.read(connection, name) if shard in {None, row.shard}]
-    if not rows:
-        what = name if shard is None else f"shard {shard} of {name}"
-        raise HarvestStateError(f"nobody has led {what} yet: see `harvest lease show`")
-    for row in rows:
-        leases.ask_to_resign(connection, row.name, row.shard)
-    connection.commit()
-    return rows
-
-
-def _wait(connection: psycopg.Connection[Any], before: list[LeaseRow]) -> dict[int, LeaseRow]:
-    """Wait until each shard is acquired anew, within a bound; tell the new leases by shard."""
-    since = {row.shard: row.acquired_at for row in before}
-    deadline = time.monotonic() + _RESIGN_SECONDS
-    while True:
-        rows = leases.read(connection, before[0].name)
-        connection.commit()
-        after = {
-            row.shard: row
-            for row in rows
-            if row.acquired_at > since.get(row.shard, row.acquired_at)
-        }
-        if len(after) == len(before) or time.monotonic() > deadline:
-            return after
-        time.sleep(_POLL_SECONDS)
-
-
-def _outcome(old: LeaseRow, new: LeaseRow | None) -> str:
-    if new is None:
-        return f"shard {old.shard}: nobody has taken over from {old.holder}; {_end(old)} when asked"
-    if new.holder == old.holder:
-        return f"shard {old.shard}: {new.holder} leads again, epoch {new.epoch}: no other stands"
-    return f"shard {old.shard}: {new.holder} leads now, epoch {new.epoch}, after {old.holder}"
 
 
 def _cells(row: LeaseRow) -> tuple[object, ...]:
@@ -121,11 +80,5 @@ def _cells(row: LeaseRow) -> tuple[object, ...]:
         row.holder,
         f"{row.acquired_seconds:,.0f} s ago",
         f"{row.renewed_seconds:,.1f} s ago",
-        _end(row) + (", asked to resign" if row.resign else ""),
+        end_of(row) + (", asked to resign" if row.resign else ""),
     )
-
-
-def _end(row: LeaseRow) -> str:
-    if row.expired:
-        return f"expired {-row.expires_in_seconds:,.0f} s ago"
-    return f"good for {row.expires_in_seconds:,.1f} s"

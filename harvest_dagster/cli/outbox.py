@@ -21,9 +21,8 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.check import Finding, Level
 from harvest_dagster.outbox.check import check as check_table
 from harvest_dagster.outbox.privileges import Grant, harvester_grants, lacking, stasher_grants
-from harvest_dagster.outbox.schema import Kind, to_native
+from harvest_dagster.outbox.schema import Kind, mend, plan_mend
 from harvest_dagster.outbox.schema import create as create_table
-from harvest_dagster.outbox.schema import migrate as migrate_table
 from harvest_dagster.outbox.stats import stats as read_stats
 from harvest_dagster.postgres.names import TableName
 
@@ -70,23 +69,19 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
     """
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        mended = migrate_table(connection, place.table)
-        turned = native and to_native(connection, place.table)
-        left = [f for f in check_table(connection, place.table) if f.level is Level.ERROR]
-        if dry_run:
-            connection.rollback()
+        mended = (plan_mend if dry_run else mend)(connection, place.table, native=native)
     did = "would mend" if dry_run else "mended"
-    for finding in mended:
+    for finding in mended.findings:
         click.echo(f"{did}: {finding.what}")
-    if turned:
+    if mended.turned:
         click.echo(f"{'would turn' if dry_run else 'turned'} {place.table} into a table of bytes")
-    for finding in left:
+    for finding in mended.left:
         click.echo(f"{finding.level}: {finding.what}")
-    if left:
+    if mended.left:
         raise OutboxError(
             f"this can't be mended safely: see `harvest outbox check` for {place.table}"
         )
-    if not mended and not turned:
+    if not mended.findings and not mended.turned:
         click.echo(f"{place.table} is up to date")
 
 

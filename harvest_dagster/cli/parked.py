@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
-import psycopg
 
 from harvest_dagster.cli.history import name_option
 from harvest_dagster.cli.options import (
@@ -20,9 +19,8 @@ from harvest_dagster.cli.options import (
 )
 from harvest_dagster.cli.parked_record import as_dict, cells, contents, lines
 from harvest_dagster.cli.show import print_json, print_table
-from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.outbox import parked as records
-from harvest_dagster.outbox.parked import Choice, Parked
+from harvest_dagster.outbox.parked import Choice
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
@@ -83,7 +81,7 @@ def show(
     settings, place = chosen(postgres, outbox)
     choice = Choice(name or str(place.table), (record_id,))
     with connected(settings) as connection:
-        (record,) = _found(connection, choice, whole=True)
+        (record,) = records.chosen(connection, choice, whole=True)
     if as_json:
         print_json({**as_dict(record), **contents(record)})
     else:
@@ -125,7 +123,7 @@ def requeue(
     settings, place = chosen(postgres, outbox)
     choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
     with connected(settings) as connection:
-        found = _found(connection, choice)
+        found = records.chosen(connection, choice)
         records.requeue(connection, place.table, choice.name, found, _operator())
     click.echo(f"requeued {len(found):,} records into {place.table}")
 
@@ -148,7 +146,7 @@ def discard(
     settings, place = chosen(postgres, outbox)
     choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
     with connected(settings) as connection:
-        found = _found(connection, choice)
+        found = records.chosen(connection, choice)
     if found and not yes:
         question = f"Discard {len(found):,} records of {choice.name}, never to be published?"
         click.confirm(question, abort=True, err=True)
@@ -160,26 +158,13 @@ def discard(
 def _choice(
     name: str, ids: tuple[int, ...], topic: str | None, key: str | None, *, everything: bool
 ) -> Choice:
-    if everything == bool(ids or topic is not None or key is not None):
+    choice = Choice(name, ids or None, topic, key)
+    if everything == choice.narrow:
         raise click.UsageError(
             "say which: ids as `harvest parked list` tells them, or --topic or --key or both, or"
             " --all alone"
         )
-    return Choice(name, ids or None, topic, key)
-
-
-def _found(
-    connection: psycopg.Connection[Any], choice: Choice, *, whole: bool = False
-) -> list[Parked]:
-    """Read what was chosen; each id that was given must be there."""
-    found = records.read(connection, choice, whole=whole)
-    missing = set(choice.ids or ()) - {record.id for record in found}
-    if missing:
-        listed = ", ".join(map(str, sorted(missing)))
-        raise HarvestStateError(
-            f"not set aside in {choice.name}: {listed}; see `harvest parked list`"
-        )
-    return found
+    return choice
 
 
 def _operator() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 import click
@@ -15,10 +14,7 @@ from harvest_dagster.cli.options import (
     size_option,
 )
 from harvest_dagster.cli.show import Progress
-from harvest_dagster.errors import MessageError
-from harvest_dagster.outbox import Message
-from harvest_dagster.outbox import stash as stash_messages
-from harvest_dagster.outbox.lines import LineReader
+from harvest_dagster.outbox.stash_lines import stash_lines
 
 
 @click.command()
@@ -38,20 +34,7 @@ def stash(
     array of [key, value]; partition is optional. A bad line is named, and nothing is stashed.
     """  # noqa: D301 - click's mark for a block that is not to be wrapped
     settings, place = chosen(postgres, outbox, max_message_bytes)
-    lines, progress = LineReader(file), Progress("messages")
-    try:
-        with connected(settings) as connection:
-            count = stash_messages(connection, _counted(lines, progress), outbox=place)
-    except MessageError as error:
-        raise MessageError(f"line {lines.number}: {error}; nothing was stashed") from None
-    except UnicodeDecodeError as error:
-        raise MessageError(
-            f"after line {lines.number}: not UTF-8 ({error.reason}); nothing was stashed"
-        ) from None
+    progress = Progress("messages")
+    with connected(settings) as connection:
+        count = stash_lines(connection, file, place, lambda: progress.add(1))
     click.echo(f"stashed {count:,} messages into {place.table}")
-
-
-def _counted(messages: Iterable[Message], progress: Progress) -> Iterator[Message]:
-    for message in messages:
-        progress.add(1)
-        yield message

@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
-from harvest_dagster.errors import OutboxError
+from harvest_dagster.errors import HarvestStateError, OutboxError
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
@@ -56,6 +56,11 @@ class Choice:
     topic: str | None = None
     key: str | None = None
 
+    @property
+    def narrow(self) -> bool:
+        """Whether anything was given, so that it is not all that is set aside."""
+        return bool(self.ids) or self.topic is not None or self.key is not None
+
 
 def read(
     connection: psycopg.Connection[Any],
@@ -78,6 +83,20 @@ def read(
     }
     with connection.cursor(row_factory=class_row(Parked)) as cursor:
         return cursor.execute(_SQL["list"].text, values).fetchall()
+
+
+def chosen(
+    connection: psycopg.Connection[Any], choice: Choice, *, whole: bool = False
+) -> list[Parked]:
+    """Read what was chosen; each id that was given must be there."""
+    found = read(connection, choice, whole=whole)
+    missing = set(choice.ids or ()) - {record.id for record in found}
+    if missing:
+        listed = ", ".join(map(str, sorted(missing)))
+        raise HarvestStateError(
+            f"not set aside in {choice.name}: {listed}; see `harvest parked list`"
+        )
+    return found
 
 
 def requeue(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import psycopg
 from psycopg.sql import Composed
 
-from harvest_dagster.outbox.check import Finding, check
+from harvest_dagster.outbox.check import Finding, Level, check
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.migrations import migrate as migrate_schema
+from harvest_dagster.postgres.migrations import pending
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 
@@ -24,17 +26,27 @@ class Kind(StrEnum):
     GOHARVEST = "goharvest"
 
 
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What was mended, or would be, and the SQL of it; and the errors that take a choice."""
+
+    findings: list[Finding]
+    turned: bool
+    left: list[Finding]
+    sql: list[str]
+
+
 def create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> bool:
     """Create the `harvest` schema and the outbox; tell whether the table is new."""
     migrate_schema(connection)
-    if _shape(connection, table):
-        return False
-    place = _outside_of_harvest(connection, table)
-    _run(connection, f"create_{kind}", place)
-    _run(connection, "settings", place)
-    if kind is Kind.GOHARVEST:
-        _run(connection, "room_for_marks", place)
-    return True
+    todo = _creation(connection, table, kind)
+    _run(connection, todo)
+    return bool(todo)
+
+
+def creation_sql(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> list[str]:
+    """Tell the SQL that `create` would run; nothing, if all is there."""
+    return [*_pending(connection), *_texts(_creation(connection, table, kind))]
 
 
 def migrate(connection: psycopg.Connection[Any], table: TableName) -> list[Finding]:
@@ -50,11 +62,51 @@ def migrate(connection: psycopg.Connection[Any], table: TableName) -> list[Findi
 def to_native(connection: psycopg.Connection[Any], table: TableName) -> bool:
     """Turn goharvest's columns into ours, which rewrites the table; tell whether it was needed."""
     migrate_schema(connection)
+    todo = _turning(connection, table)
+    _run(connection, todo)
+    return bool(todo)
+
+
+def mend(connection: psycopg.Connection[Any], table: TableName, *, native: bool) -> Mended:
+    """Migrate, turn the table into ours if that is asked for, and tell what is left."""
+    plan = plan_mend(connection, table, native=native)
+    mended = migrate(connection, table)
+    turned = native and to_native(connection, table)
+    return Mended(mended, turned, _errors(check(connection, table)), plan.sql)
+
+
+def plan_mend(connection: psycopg.Connection[Any], table: TableName, *, native: bool) -> Mended:
+    """Tell what `mend` would do, by looking alone: nothing is locked or rewritten."""
+    found = check(connection, table)
+    safe = [finding for finding in found if finding.safe]
+    turning = _turning(connection, table) if native else []
+    mends = [*_pending(connection), *(sql for finding in safe for sql in finding.mend)]
+    left = _errors([finding for finding in found if not finding.safe])
+    return Mended(safe, bool(turning), left, [*mends, *_texts(turning)])
+
+
+def _errors(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level is Level.ERROR]
+
+
+def _pending(connection: psycopg.Connection[Any]) -> list[str]:
+    return [migration.text for migration in pending(connection)]
+
+
+def _creation(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> list[Composed]:
+    if _shape(connection, table):
+        return []
+    place = _outside_of_harvest(connection, table)
+    names = [f"create_{kind}", "settings"]
+    names += ["room_for_marks"] if kind is Kind.GOHARVEST else []
+    return [_SQL[name].sql(table=place) for name in names]
+
+
+def _turning(connection: psycopg.Connection[Any], table: TableName) -> list[Composed]:
     shape = _shape(connection, table)
     if shape is None or not (shape.is_text("kafka_value") or shape.text_headers):
-        return False
-    _run(connection, "to_native", table)
-    return True
+        return []
+    return [_SQL["to_native"].sql(table=table)]
 
 
 def _outside_of_harvest(connection: psycopg.Connection[Any], table: TableName) -> TableName:
@@ -68,6 +120,10 @@ def _shape(connection: psycopg.Connection[Any], table: TableName) -> Shape | Non
     return Shape.read(table, rows) if rows else None
 
 
-def _run(connection: psycopg.Connection[Any], name: str, table: TableName) -> None:
-    statement: Composed = _SQL[name].sql(table=table)
-    connection.execute(statement)
+def _texts(todo: list[Composed]) -> list[str]:
+    return [statement.as_string(None) for statement in todo]
+
+
+def _run(connection: psycopg.Connection[Any], todo: list[Composed]) -> None:
+    for statement in todo:
+        connection.execute(statement)
