@@ -17,6 +17,7 @@ down:  ## stop PostgreSQL and Kafka
 	@$(BIN)/harvest dev down
 
 test: setup  ## run every test, on real PostgreSQL and real Kafka
+	@python3 scripts/browser.py
 	@$(BIN)/pytest -n 3 --dist worksteal
 
 faults: setup  ## kill, pause and cut off what the harvest lives on, and count the messages

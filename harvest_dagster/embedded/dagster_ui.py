@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Say = Callable[[str], None]
 
-_PATIENCE = 180.0
+_PATIENCE = 300.0
 _SETTLE = 75.0
 _LAST = 30.0
 _ASK = 5.0

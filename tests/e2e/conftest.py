@@ -1,0 +1,33 @@
+"""A real `dagster dev` that all tests share, and a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from harvest_dagster.embedded import Servers
+from tests.e2e.browser import browser, chromium
+from tests.e2e.dagster_dev import DagsterDev, dagster_dev
+from tests.e2e.project import Project, new_project
+
+__all__ = ["browser", "chromium", "dagster_ui", "project"]
+
+
+@pytest.fixture(scope="session")
+def dagster_ui(
+    servers: Servers, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DagsterDev]:
+    """Dagster with its UI, that no test may stop or break."""
+    folder = tmp_path_factory.mktemp("dagster") / "project"
+    with new_project(folder, servers, template) as project, dagster_dev(project) as running:
+        yield running
+
+
+@pytest.fixture
+def project(
+    servers: Servers, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Project]:
+    """A project of this test's own, for which nothing runs yet: see `dagster_dev`."""
+    with new_project(tmp_path_factory.mktemp("own") / "project", servers, template) as project:
+        yield project

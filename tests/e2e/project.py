@@ -1,0 +1,79 @@
+"""Projects to run Dagster for: copies of the code location, each with databases of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import yaml
+
+from harvest_dagster.embedded import Servers
+from tests.databases import new_database
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("assets", "resources", "sensors")
+FILES = ("definitions.py", "workspace.yaml", "dagster.yaml")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A directory to start Dagster in, and the servers that its settings name."""
+
+    folder: Path
+    postgres: str
+    servers: Servers
+    more: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def home(self) -> Path:
+        """The home that `harvest dev dagster` uses."""
+        return self.folder / ".harvest"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of whatever is started in it."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("HARVEST_", "DAGSTER_"))
+        }
+        return {
+            **inherited,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "HARVEST_POSTGRES": self.postgres,
+            "HARVEST_KAFKA": self.servers.kafka,
+            "HARVEST_HOME": str(self.home),
+            **self.more,
+        }
+
+
+@contextmanager
+def new_project(folder: Path, servers: Servers, template: str) -> Iterator[Project]:
+    """Copy the code location; its databases go when the block ends."""
+    name = f"dagster_{uuid.uuid4().hex}"
+    copy_location(folder, name)
+    with new_database(servers, template) as url:
+        yield Project(folder, url, servers)
+    with psycopg.connect(servers.postgres, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def copy_location(folder: Path, database: str) -> None:
+    """Copy what people run in the root, and name Dagster's database."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for name in FILES:
+        shutil.copy(ROOT / name, folder)
+    path = folder / "dagster.yaml"
+    settings = yaml.safe_load(path.read_text())
+    settings["storage"]["custom"]["config"]["database"] = database
+    path.write_text(yaml.safe_dump(settings))
