@@ -30,11 +30,10 @@ def harvest_definitions(
     names = Names(key)
     resource = harvest or HarvestResource()
     resource.check()
-    tour = tour_job(names)
     return dg.Definitions(
         assets=harvest_assets(names, topics, upstream),
         asset_checks=harvest_checks(names),
-        jobs=[tour],
-        sensors=[leader_sensor(names, tour, topics, running=running)],
+        jobs=[tour_job(names)],
+        sensors=[leader_sensor(names, topics, running=running)],
         resources={names.key: resource, names.handles: dg.mem_io_manager},
     )

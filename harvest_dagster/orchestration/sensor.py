@@ -27,15 +27,13 @@ _SECONDS = 5
 _EVENTS = 50
 
 
-def leader_sensor(
-    names: Names, tour: dg.JobDefinition, topics: Sequence[str], *, running: bool
-) -> dg.SensorDefinition:
+def leader_sensor(names: Names, topics: Sequence[str], *, running: bool) -> dg.SensorDefinition:
     """Make the sensor; `running` turns it on without anybody's hand."""
     on, off = dg.DefaultSensorStatus.RUNNING, dg.DefaultSensorStatus.STOPPED
 
     @dg.sensor(
         name=names.sensor,
-        job=tour,
+        job_name=names.job("tour"),
         minimum_interval_seconds=_SECONDS,
         default_status=on if running else off,
         required_resource_keys={names.key},

@@ -1,0 +1,50 @@
+"""Statuses of a harvest, made up for the tests of what is said about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from harvest_dagster.election.history import Event
+from harvest_dagster.election.lease import LeaseRow
+from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.harvest.status import InFlight, ParkedCount, Status
+from harvest_dagster.harvest.tours import TourRow
+
+ID = UUID(int=7)
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def lease(**of: Any) -> LeaseRow:
+    """A lease that holds."""
+    return replace(LeaseRow("o", 0, 7, ID, "us", AT, False, 60.0, 0.5, 5.0, False), **of)
+
+
+def tour(**of: Any) -> TourRow:
+    """A tour that is alive."""
+    sound = TourRow(
+        "o", 0, ID, 7, "run-1", 9, 9, 9, 0, 0, 3, {}, 100, False, 720.0, 0.2, ended=False
+    )
+    return replace(sound, **of)
+
+
+def event(number: int, kind: str, **detail: Any) -> Event:
+    """Something that happened."""
+    return Event(number, AT, "o", 0, 7, ID, kind, detail)
+
+
+def status(**of: Any) -> Status:
+    """A harvest that does well."""
+    sound = Status(
+        "o",
+        "outbox",
+        [lease()],
+        [tour()],
+        Backlog(0, 0.0, exact=True),
+        InFlight(0, 0, None),
+        ParkedCount(0, 0, {}),
+        [],
+    )
+    return replace(sound, **of)

@@ -1,0 +1,69 @@
+"""What is judged red, and what green."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.harvest.status import InFlight, ParkedCount
+from harvest_dagster.orchestration.checks import Verdict, verdicts
+from tests.unit.orchestration.statuses import lease, status, tour
+
+WAITS: dict[str, Any] = {"backlog": Backlog(12, 40.0, exact=True)}
+
+
+def found(check: str, shards: int = 1, **of: Any) -> Verdict:
+    """Judge, and pick one verdict."""
+    return next(v for v in verdicts(status(**of), shards) if v.check == check)
+
+
+def test_all_is_well() -> None:
+    """A harvest that does well has nothing but green checks."""
+    assert all(verdict.passed for verdict in verdicts(status(), 1))
+
+
+@pytest.mark.parametrize(
+    ("check", "of", "says"),
+    [
+        ("one_leader", {"leases": []}, "nobody leads shard 0"),
+        ("one_leader", {"leases": [lease(expired=True)]}, "nobody leads shard 0"),
+        (
+            "young",
+            {"backlog": Backlog(5, 61.0, exact=True)},
+            "5 records wait, the oldest for 1 min",
+        ),
+        ("no_stall", {**WAITS, "tours": []}, "no tour runs for 1 of 1 shards"),
+        ("no_stall", {**WAITS, "tours": [tour(seen_seconds=9.0)]}, "no tour runs"),
+        ("no_stall", {**WAITS, "tours": [tour(ended=True)]}, "no tour runs"),
+        (
+            "topics_open",
+            {"tours": [tour(held={"t": "no such topic"})]},
+            "for t wait: no such topic",
+        ),
+        ("nothing_parked", {"parked": ParkedCount(2, 1, {"too large": 2})}, "2: too large"),
+    ],
+)
+def test_red(check: str, of: dict[str, Any], says: str) -> None:
+    """Each check turns red for its own reason, and says it."""
+    verdict = found(check, **of)
+    assert not verdict.passed
+    assert says in verdict.says
+    assert [v.check for v in verdicts(status(**of), 1) if not v.passed] == [check]
+
+
+def test_each_shard_needs_its_leader() -> None:
+    """With shards, those without a leader are named."""
+    assert "shard 1, 2" in found("one_leader", shards=3).says
+
+
+def test_a_harvest_without_dagster_does_not_stall() -> None:
+    """`harvest reap` tells no tour of itself; its claims tell that it works."""
+    verdict = found("no_stall", **WAITS, tours=[], in_flight=InFlight(1, 10, 2.0))
+    assert verdict.passed
+
+
+def test_a_dead_tour_holds_no_topic() -> None:
+    """What a tour that is gone said of topics does not count."""
+    assert found("topics_open", tours=[tour(held={"t": "gone"}, ended=True)]).passed

@@ -1,0 +1,134 @@
+"""What the sensor reports, and how seldom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.harvest.status import ParkedCount
+from harvest_dagster.orchestration import report
+from harvest_dagster.orchestration.checks import Verdict, verdicts
+from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.report import AssetEvent, Cursor, Reporter
+from tests.unit.orchestration.statuses import event, status, tour
+
+NAMES = Names("harvest")
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def time(self) -> float:
+        """As the module of that name."""
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Let the reporter go by the test's clock."""
+    made = Clock()
+    monkeypatch.setattr(report, "time", made)
+    return made
+
+
+def plain(events: Iterator[AssetEvent]) -> list[dict[str, Any]]:
+    """Tell the values of observations."""
+    found = []
+    for one in events:
+        assert isinstance(one, dg.AssetObservation)
+        found.append({key: value.value for key, value in one.metadata.items()})
+    return found
+
+
+def test_figures_and_their_rate(clock: Clock) -> None:
+    """Figures are reported when they changed, with the rate since the last time."""
+    cursor = Cursor()
+    (first,) = plain(Reporter(NAMES, cursor).figures(status()))
+    assert (first["published"], first["rate"]) == (109, 0.0)
+    clock.now += 20
+    (second,) = plain(Reporter(NAMES, cursor).figures(status(tours=[tour(published=209)])))
+    assert (second["published"], second["rate"]) == (309, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "waiting", "reported"), [(5, 7, 0), (20, 7, 1), (20, 0, 0), (600, 0, 1)]
+)
+def test_figures_are_bounded(clock: Clock, seconds: float, waiting: int, reported: int) -> None:
+    """What changed is reported every 20 s at most, what did not every 10 minutes."""
+    cursor = Cursor()
+    list(Reporter(NAMES, cursor).figures(status()))
+    clock.now += seconds
+    then = status(backlog=Backlog(waiting, 0.0, exact=True))
+    assert len(plain(Reporter(NAMES, cursor).figures(then))) == reported
+
+
+def test_parked_records_come_with_their_reasons(clock: Clock) -> None:
+    """When something was parked or let go, the asset of parked records tells of it."""
+    cursor = Cursor()
+    parked = ParkedCount(2, 1, {"too large": 2})
+    list(Reporter(NAMES, cursor).figures(status()))
+    clock.now += 30
+    told = plain(Reporter(NAMES, cursor).figures(status(parked=parked)))
+    assert told[1]["parked"] == 2
+    assert "reasons" in told[1]
+    clock.now += 30
+    assert plain(Reporter(NAMES, cursor).figures(status()))[1]["parked"] == 0
+
+
+def test_checks_are_reported_when_they_turn(clock: Clock) -> None:
+    """A check is reported when it turns, and all of them now and then."""
+    cursor, well = Cursor(), [*verdicts(status(), 1)]
+    red = [*verdicts(status(leases=[]), 1)]
+
+    def reported(found: list[Verdict]) -> int:
+        return len([*Reporter(NAMES, cursor).checks(found)])
+
+    assert [reported(v) for v in (well, well, red, red, well)] == [len(well), 0, 1, 0, 1]
+    clock.now += 600
+    assert reported(well) == len(well)
+
+
+def test_history_is_told_once(clock: Clock) -> None:
+    """Each event is told once, in order, to the asset that it belongs to."""
+    cursor = Cursor()
+    events = [
+        event(3, "remarked", records=5, from_epoch=6, reason="r"),
+        event(2, "parked"),
+        event(1, "acquired", holder="us"),
+    ]
+    told = [*Reporter(NAMES, cursor).history(events)]
+    assert [one.asset_key for one in told if isinstance(one, dg.AssetObservation)] == [
+        NAMES.asset("lease"),
+        NAMES.asset("remarks"),
+    ]
+    assert plain(iter(told))[1]["records"] == 5
+    assert [*Reporter(NAMES, cursor).history(events)] == []
+    assert clock.now
+
+
+def test_topics_are_told_when_they_changed(clock: Clock) -> None:
+    """A topic is told of when there is more in it, once a minute at most."""
+    cursor = Cursor()
+    assert len(plain(Reporter(NAMES, cursor).topics({"a": 1, "b": 2}))) == 2
+    assert plain(Reporter(NAMES, cursor).topics({"a": 2, "b": 2})) == []
+    clock.now += 60
+    assert plain(Reporter(NAMES, cursor).topics({"a": 2, "b": 2})) == [{"end of the log": 2}]
+
+
+@pytest.mark.parametrize("text", [None, "", "3", "{", '{"event": "x"}'])
+def test_a_cursor_of_another_kind(text: str | None) -> None:
+    """What can't be read as a cursor counts as none."""
+    assert Cursor.read(text) == Cursor()
+
+
+def test_a_cursor_is_read_back() -> None:
+    """What was written is read."""
+    cursor = Cursor(event=5, topics={"a": 1})
+    assert Cursor.read(cursor.model_dump_json()) == cursor

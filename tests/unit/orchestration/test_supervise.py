@@ -1,0 +1,131 @@
+"""When a tour is started, and when not; on a real instance of Dagster, in memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster import DagsterInstance, DagsterRunStatus
+
+from harvest_dagster.orchestration import harvest_definitions
+from harvest_dagster.orchestration.candidacy import Candidacy
+from harvest_dagster.orchestration.names import HOLDER_TAG, OUTBOX_TAG, SHARD_TAG, Names
+from harvest_dagster.orchestration.supervise import Step, Supervisor
+from tests.unit.orchestration.statuses import lease, status, tour
+
+NAMES = Names("harvest")
+TAGS = {OUTBOX_TAG: "harvest", SHARD_TAG: "0", HOLDER_TAG: "us"}
+
+
+class Stands(Candidacy):
+    """A candidacy that leads or not, as the test says, without servers."""
+
+    def __init__(self, *, leading: bool) -> None:
+        self.leading = leading
+
+    @property
+    def holder(self) -> str:
+        """The holder of the tests' lease."""
+        return "us"
+
+    @property
+    def troubles(self) -> list[str]:
+        """One trouble."""
+        return ["Kafka: no answer"]
+
+    def leads(self, shard: int) -> bool:
+        """What the test said."""
+        return self.leading and shard == 0
+
+
+@pytest.fixture
+def instance() -> Iterator[DagsterInstance]:
+    """An instance in memory."""
+    with DagsterInstance.ephemeral() as made:
+        yield made
+
+
+def run(instance: DagsterInstance, state: DagsterRunStatus, **tags: str) -> dg.DagsterRun:
+    """Leave a run of the tour's job."""
+    job = harvest_definitions().resolve_job_def(NAMES.job("tour"))
+    return instance.create_run_for_job(job, status=state, tags={**TAGS, **tags})
+
+
+def step(instance: DagsterInstance, *, leading: bool = True, **of: Any) -> Step:
+    """Decide."""
+    return Supervisor(instance, NAMES, Stands(leading=leading), status(**of)).step(0)
+
+
+def test_who_does_not_lead_stands_by(instance: DagsterInstance) -> None:
+    """Another leads, or nobody does; troubles are told."""
+    found = step(instance, leading=False, leases=[lease(holder="them")])
+    assert found == Step("standing by, them leads under epoch 7; Kafka: no answer")
+    assert step(instance, leading=False, leases=[]).line.startswith("standing for election")
+
+
+def test_a_tour_is_started(instance: DagsterInstance) -> None:
+    """A leader without a tour asks for one, with the epoch in its key and its tags."""
+    found = step(instance, tours=[])
+    assert found.request is not None
+    assert found.request.run_key == "harvest/0/7/0"
+    assert found.request.tags["harvest/epoch"] == "7"
+    assert found.line == "leader, epoch 7, a tour is asked for"
+
+
+def test_a_tour_that_runs_is_told_of(instance: DagsterInstance) -> None:
+    """While it lives, nothing is asked for."""
+    going = run(instance, DagsterRunStatus.STARTED)
+    found = step(instance, tours=[tour(run=going.run_id)])
+    assert found.request is None
+    assert "tour running for 12 min, 9 published, 3 in flight" in found.line
+
+
+@pytest.mark.parametrize("state", [DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING])
+def test_a_tour_that_starts_is_waited_for(
+    instance: DagsterInstance, state: DagsterRunStatus
+) -> None:
+    """A run that is on its way is not doubled."""
+    run(instance, state)
+    found = step(instance, tours=[tour(run="the one before", ended=True)])
+    assert found == Step(f"leader, epoch 7, a tour is {state.value.lower()}")
+
+
+def test_a_tour_whose_process_is_gone(instance: DagsterInstance) -> None:
+    """Silence of a started run ends it in Dagster too, and another one is asked for."""
+    gone = run(instance, DagsterRunStatus.STARTED)
+    found = step(instance, tours=[tour(run=gone.run_id, seen_seconds=6.0)])
+    assert found.request is not None
+    left = instance.get_run_by_id(gone.run_id)
+    assert left is not None
+    assert left.status == DagsterRunStatus.FAILURE
+
+
+def test_a_tour_that_was_terminated_is_started_anew(instance: DagsterInstance) -> None:
+    """Terminate restarts the tour; the sensor's toggle is what ends leadership."""
+    run(instance, DagsterRunStatus.CANCELED, **{"harvest/epoch": "7"})
+    found = step(instance, tours=[tour(ended=True)])
+    assert found.request is not None
+    assert found.request.run_key == "harvest/0/7/1"
+
+
+def test_a_run_of_another_term_does_not_count(instance: DagsterInstance) -> None:
+    """A tour of the last leader that still ends does not keep ours from starting."""
+    run(instance, DagsterRunStatus.STARTED, **{HOLDER_TAG: "them"})
+    assert step(instance, tours=[]).request is not None
+
+
+def test_failures_are_followed_by_pauses(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The more tours failed in a row, the longer the pause; and it says where to look."""
+    for _ in range(3):
+        instance.report_run_failed(run(instance, DagsterRunStatus.STARTED), "no")
+    found = step(instance, tours=[])
+    assert found.request is None
+    assert "the last 3 tours failed: the next starts in" in found.line
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 25)
+    assert step(instance, tours=[]).request is not None
