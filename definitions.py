@@ -5,10 +5,10 @@ import dagster as dg
 from assets.orders import orders
 from resources.database import DatabaseResource
 from resources.harvest import harvest
-from sensors.leader import leader
+from sensors import leader
 
 defs = dg.Definitions.merge(
-    leader,
+    leader.defs,
     dg.Definitions(
         assets=[orders],
         resources={

@@ -5,4 +5,4 @@ from resources.harvest import harvest
 
 # It is on from the start; without `running` somebody turns it on in the UI. Give `key` a name of
 # its own for each further outbox.
-leader = harvest_definitions(harvest, topics=["orders"], upstream=["orders"], running=True)
+defs = harvest_definitions(harvest, topics=["orders"], upstream=["orders"], running=True)
