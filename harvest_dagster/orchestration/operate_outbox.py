@@ -1,0 +1,107 @@
+"""The operator's jobs about the outbox's table: create it, and bring it up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import dagster as dg
+from pydantic import Field
+
+from harvest_dagster.errors import OutboxError
+from harvest_dagster.orchestration.action import Action, Call, Did, table
+from harvest_dagster.outbox.check import Finding
+from harvest_dagster.outbox.schema import Kind, Mended, create, creation_sql, mend, plan_mend
+
+
+class CreateOutbox(dg.Config):
+    """What table is to be made."""
+
+    kind: Literal["native", "goharvest"] = Field(
+        default="native",
+        description="native: bytes, Kafka's limits alone; goharvest: its table, column for column",
+    )
+    dry_run: bool = Field(default=False, description="true: log the SQL, and change nothing")
+
+
+class Migrate(dg.Config):
+    """How far the table is to be mended."""
+
+    to_native: bool = Field(
+        default=False,
+        description="turn goharvest's columns into bytes; it rewrites the table, nobody can stash"
+        " meanwhile, and goharvest can't read it afterwards: stop goharvest first",
+    )
+    dry_run: bool = Field(default=True, description="true: log the SQL, and change nothing")
+
+
+def _create(call: Call, config: CreateOutbox) -> Did:
+    kind = Kind(config.kind)
+    if config.dry_run:
+        with call.looking() as connection:
+            todo = creation_sql(connection, call.table, kind)
+        _log(call, todo)
+        return Did([f"{_would(call, todo)} ({kind})"], _sql(todo))
+    with call.changing() as connection:
+        made = create(connection, call.table, kind)
+    said = f"created {call.table} ({kind})" if made else f"{call.table} is there already, unchanged"
+    return Did([said], {"created": made})
+
+
+def _would(call: Call, todo: Sequence[str]) -> str:
+    return f"would create {call.table}" if todo else f"{call.table} is there already"
+
+
+def _migrate(call: Call, config: Migrate) -> Did:
+    if config.dry_run:
+        with call.looking() as connection:
+            mended = plan_mend(connection, call.table, native=config.to_native)
+        _log(call, mended.sql)
+        lines = _mends(call, mended, "would mend", "would turn")
+    else:
+        with call.changing() as connection:
+            mended = mend(connection, call.table, native=config.to_native)
+        lines = _mends(call, mended, "mended", "turned")
+    if mended.left:
+        _refuse(call, mended.left, lines)
+    return Did(lines or [f"{call.table} is up to date"], _sql(mended.sql))
+
+
+def _mends(call: Call, mended: Mended, mend_word: str, turn_word: str) -> list[str]:
+    lines = [f"{mend_word}: {finding.what}" for finding in mended.findings]
+    return lines + ([f"{turn_word} {call.table} into a table of bytes"] if mended.turned else [])
+
+
+def _refuse(call: Call, left: Sequence[Finding], done: Sequence[str]) -> None:
+    """Fail because of what is left; what could be mended has been, and is logged."""
+    for line in done:
+        call.log.info(line)
+    for finding in left:
+        call.log.info("\n".join([finding.what, *finding.mend]))
+    faults = "; ".join(finding.what for finding in left)
+    raise OutboxError(f"{faults}: this takes a choice of yours; the log has SQL that may mend it")
+
+
+def _log(call: Call, todo: Sequence[str]) -> None:
+    for statement in todo:
+        call.log.info(statement)
+
+
+def _sql(todo: Sequence[str]) -> dict[str, Any]:
+    rows = [{"SQL": " ".join(statement.split())} for statement in todo]
+    return {"statements": len(todo), **({"SQL": table(rows)} if rows else {})}
+
+
+CREATE_OUTBOX = Action(
+    "create_outbox",
+    "Creates the outbox's table and the schema `harvest`; changes nothing that is there.",
+    CreateOutbox,
+    _create,
+)
+MIGRATE = Action(
+    "migrate",
+    "Brings the schema `harvest` up to date, and mends of the table what can be mended safely. As"
+    " it stands it only tells what it would do: set `dry_run: false` to have it done.",
+    Migrate,
+    _migrate,
+)

@@ -1,0 +1,108 @@
+"""The operator's jobs about records that Kafka refused for good: requeue, and discard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+from pydantic import Field
+
+from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.orchestration.action import Action, Call, Did, Row, table
+from harvest_dagster.outbox import parked
+from harvest_dagster.outbox.parked import Choice, Parked, as_text
+
+_IDS = 20
+_KEY_LENGTH = 60
+_RECORDS_A_LINE = 100
+
+
+class Chosen(dg.Config):
+    """Which records: some of ids, topic and key, which all must fit; or all."""
+
+    ids: list[int] = Field(
+        default=[], description="as [4711, 4712]; `harvest parked list` has them"
+    )
+    topic: str | None = Field(default=None, description="only records for this topic")
+    key: str | None = Field(default=None, description="only records with this key")
+    all: bool = Field(
+        default=False, description="all that is set aside; then give no ids, topic or key"
+    )
+
+
+class Requeue(Chosen):
+    """Which records go back into the outbox."""
+
+
+class Discard(Chosen):
+    """Which records are forgotten for good."""
+
+
+def _requeue(call: Call, config: Requeue) -> Did:
+    choice = _choice(call, config)
+    with call.changing() as connection:
+        found = parked.chosen(connection, choice)
+        parked.requeue(connection, call.table, choice.name, found, call.by)
+    return _did(f"requeued {len(found):,} records into {call.table}", found)
+
+
+def _discard(call: Call, config: Discard) -> Did:
+    choice = _choice(call, config)
+    with call.changing() as connection:
+        found = parked.chosen(connection, choice)
+        for line in _listed(found):
+            call.log.info(line)
+        parked.discard(connection, choice.name, found, call.by)
+    return _did(f"discarded {len(found):,} records of {choice.name}", found)
+
+
+def _choice(call: Call, config: Chosen) -> Choice:
+    choice = Choice(call.name, tuple(config.ids) or None, config.topic, config.key)
+    if config.all == choice.narrow:
+        raise HarvestStateError(
+            "say which records, nothing was done: `ids: [4711]` as `harvest parked list` or the"
+            " harvest's asset `parked` tells them, or `topic`, or `key`, or some of these; or"
+            " `all: true`, and none of these"
+        )
+    return choice
+
+
+def _listed(records: Sequence[Parked]) -> Iterator[str]:
+    """Tell of each record, many in one entry of the log, which would grow too long otherwise."""
+    for first in range(0, len(records), _RECORDS_A_LINE):
+        some = records[first : first + _RECORDS_A_LINE]
+        told = (f"{r.id}, topic {r.topic}, key {_key(r)}: {r.reason}" for r in some)
+        yield "\n".join(["to be discarded:", *told])
+
+
+def _did(what: str, records: Sequence[Parked]) -> Did:
+    if not records:
+        return Did([f"{what}: none that is set aside fits"], {"records": 0})
+    more = ", ..." if len(records) > _IDS else ""
+    ids = ", ".join(str(record.id) for record in records[:_IDS])
+    rows: list[Row] = [
+        {"id": r.id, "topic": r.topic, "key": _key(r), "tries": r.tries, "reason": r.reason}
+        for r in records
+    ]
+    return Did([f"{what}: {ids}{more}"], {"records": len(records), "which": table(rows)})
+
+
+def _key(record: Parked) -> str:
+    text = "-" if record.key is None else as_text(record.key)
+    return text if len(text) <= _KEY_LENGTH else text[: _KEY_LENGTH - 1] + "…"
+
+
+REQUEUE = Action(
+    "requeue",
+    "Puts parked records back into the outbox, each before its key's later ones. Mend first what"
+    " they were refused for, or they will be refused again.",
+    Requeue,
+    _requeue,
+)
+DISCARD = Action(
+    "discard",
+    "Forgets parked records for good; their keys' later records go out without them. Each is named"
+    " in the log before it goes.",
+    Discard,
+    _discard,
+)
