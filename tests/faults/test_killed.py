@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.conftest import Load, busy, settle
-from tests.integration.harvest.account import Reader, judge
+from tests.integration.harvest.account import PLAIN, Reader, judge, read
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from tests.integration.harvest.running import Process, Spawn, StartHarvest, StartTour
 
 DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+CLIENTS = {
+    "hurries": {},
+    "lingers": {"linger.ms": 900},
+    "patient": {"linger.ms": 900, "delivery.timeout.ms": 50_000},
+}
 
 
 def killed_at_work(place: Place, spawn: Spawn, settings: dict[str, Any]) -> Process:
@@ -87,15 +92,19 @@ def test_a_blind_sleeper_is_fenced(
 
 
 @DELIVERIES
-@pytest.mark.parametrize("linger", [0, 900])
+@pytest.mark.parametrize("settings", CLIENTS.values(), ids=CLIENTS.keys())
 def test_a_sleeper_wakes(
-    place: Place, spawn: Spawn, start_harvest: StartHarvest, delivery: str, linger: int
+    place: Place,
+    spawn: Spawn,
+    start_harvest: StartHarvest,
+    delivery: str,
+    settings: dict[str, int],
 ) -> None:
     """A leader that slept until another led puts nothing behind the other's messages, or events.
 
     With a long `linger.ms` it is certain that messages wait in its client when it falls asleep.
     """
-    asleep = spawn(busy(place, delivery, producer_kafka={"linger.ms": linger}))
+    asleep = spawn(busy(place, delivery, producer_kafka=settings))
     until(lambda: asleep.find("LeaderAcquired"))
     load = Load(place)
     until(lambda: len(place.stashed) > 200 and place.rows("SELECT ids FROM harvest.claim"))
@@ -104,10 +113,11 @@ def test_a_sleeper_wakes(
     until(awake.harvest.is_leader)
     load.stop()
     place.drained()
-    last = place.events()[-1]
+    last, before = place.events()[-1], len(read(place.kafka, place.topic, isolation=PLAIN))
     asleep.signal(signal.SIGCONT)
     until(lambda: asleep.find("LeaderFenced"))
-    a_while(1)
+    a_while(2)
+    assert len(read(place.kafka, place.topic, isolation=PLAIN)) == before
     settle(place, delivery)
     since = [event for event in place.events() if event.id > last.id]
     assert [(event.kind, event.epoch) for event in since] == [("fenced", 1)]
