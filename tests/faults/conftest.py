@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 
@@ -70,21 +70,53 @@ def new_place(servers: Servers, name: str) -> Place:
     return Place(url, dict(servers.kafka_config))
 
 
-def kill(servers: Servers, name: str) -> None:
-    """Kill a server the hard way."""
-    for server in servers.each:
-        if server.name == name and server.pid:
-            os.kill(server.pid, signal.SIGKILL)
+def processes(servers: Servers, name: str) -> list[psutil.Process]:
+    """Find a server's process, and its children after it."""
+    (pid,) = (server.pid for server in servers.each if server.name == name)
+    own = psutil.Process(pid)
+    return [own, *own.children(recursive=True)]
 
 
-def terminate(place: Place) -> int:
-    """Cut all connections of harvests to this place's database; tell how many there were."""
+@contextmanager
+def hung(servers: Servers, name: str) -> Iterator[None]:
+    """Have a server that takes connections, as its kernel does it, and answers nothing."""
+    family = processes(servers, name)
+    for each in family:
+        each.suspend()
+    yield
+    for each in family:
+        each.resume()
+
+
+def terminate(place: Place, whose: str = "harvest %") -> int:
+    """Cut connections of harvests to this place's database; tell how many there were."""
     return len(
         place.rows(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name LIKE 'harvest %' AND datname = current_database()"
+            " WHERE application_name LIKE %s AND datname = current_database()",
+            (whose,),
         )
     )
+
+
+@contextmanager
+def locked(place: Place, statement: str) -> Iterator[psycopg.Connection[Any]]:
+    """Hold what a statement locks."""
+    with psycopg.connect(place.postgres) as operator:
+        operator.execute(statement)
+        yield operator
+        operator.rollback()
+
+
+@contextmanager
+def database_set(place: Place, servers: Servers, setting: str, value: str) -> Iterator[None]:
+    """Have a setting for all sessions that begin from now on, and end those that are."""
+    name = place.postgres.rpartition("/")[2]
+    with psycopg.connect(servers.postgres, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} SET {setting} = {value}")
+        terminate(place)
+        yield
+        admin.execute(f"ALTER DATABASE {name} RESET {setting}")
 
 
 def settle(place: Place, delivery: str, seconds: float = 60.0) -> None:

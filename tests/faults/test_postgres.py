@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import psycopg
 import pytest
 
-from harvest_dagster.embedded import Servers
-from tests.faults.conftest import BUSY, settle, terminate
+from tests.faults.conftest import BUSY, database_set, locked, settle, terminate
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
+    from harvest_dagster.embedded import Servers
     from tests.faults.conftest import Load
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import RunningTour, StartHarvest, StartTour
 
 DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
-
-
-@contextmanager
-def locked(place: Place, statement: str) -> Iterator[psycopg.Connection[Any]]:
-    """Hold what a statement locks."""
-    with psycopg.connect(place.postgres) as operator:
-        operator.execute(statement)
-        yield operator
-        operator.rollback()
-
-
-@contextmanager
-def database_set(place: Place, servers: Servers, setting: str, value: str) -> Iterator[None]:
-    """Have a setting for all sessions that begin from now on, and end those that are."""
-    name = place.postgres.rpartition("/")[2]
-    with psycopg.connect(servers.postgres, autocommit=True) as admin:
-        admin.execute(f"ALTER DATABASE {name} SET {setting} = {value}")
-        terminate(place)
-        yield
-        admin.execute(f"ALTER DATABASE {name} RESET {setting}")
 
 
 def progress(running: RunningTour) -> None:

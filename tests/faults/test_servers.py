@@ -1,16 +1,20 @@
-"""Servers that are killed under load, and come back."""
+"""Servers that are killed or stopped, or hang, under load, and come back."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import pytest
+
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers
-from tests.faults.conftest import BUSY, Load, kill, new_place, settle
+from harvest_dagster.embedded.process import is_alive
+from tests.faults.conftest import BUSY, Load, hung, new_place, processes, settle
 from tests.integration.harvest.account import Reader, Received, judge
-from tests.integration.harvest.place import Place, until
+from tests.integration.harvest.place import Place, a_while, until
 
 if TYPE_CHECKING:
     from tests.integration.harvest.running import StartHarvest
@@ -29,29 +33,50 @@ def harvested(servers: Servers, start_harvest: StartHarvest) -> dict[str, Place]
     return places
 
 
-def back(servers: Servers, name: str) -> None:
-    """Kill a server, and have it come back."""
-    kill(servers, name)
+def back(servers: Servers, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+    """End a server, and have it come back."""
+    own = processes(servers, name)[0]
+    own.send_signal(how)
+    until(lambda: not is_alive(own), 60)
     embedded.up(servers.home, say=lambda _line: None)
 
 
-def test_all_there_is_is_killed(own_servers: Own, start_harvest: StartHarvest) -> None:
-    """PostgreSQL, and the only broker, are killed at work and come back: all goes out all right."""
+def away(servers: Servers, name: str, seconds: float) -> None:
+    """Have a server answer nothing for some time."""
+    with hung(servers, name):
+        a_while(seconds)
+
+
+def test_all_there_is_goes_and_comes_back(own_servers: Own, start_harvest: StartHarvest) -> None:
+    """PostgreSQL, and the only broker, are killed, stopped or hang at work: all goes out right.
+
+    They hang for longer than the session, so that whoever leads must be elected anew.
+    """
     servers = own_servers()
     places = harvested(servers, start_harvest)
-    for name in ("postgres", "kafka-1"):
+    faults: list[Callable[[], None]] = [
+        lambda: back(servers, "postgres"),
+        lambda: back(servers, "postgres", signal.SIGINT),
+        lambda: back(servers, "kafka-1"),
+        lambda: away(servers, "postgres", 8),
+        lambda: away(servers, "kafka-1", 8),
+    ]
+    for fault in faults:
         for place in places.values():
             place.put(2000)
         until(lambda: all(place.waiting() < 1800 for place in places.values()))
-        back(servers, name)
+        fault()
         for place in places.values():
-            place.drained(60)
+            place.drained(90)
     for delivery, place in places.items():
         settle(place, delivery)
 
 
-def test_one_of_three_brokers_is_killed(own_servers: Own, start_harvest: StartHarvest) -> None:
-    """A broker of a cluster is killed under load, and comes back; readers notice nothing."""
+@pytest.mark.parametrize("hangs", [False, True])
+def test_one_of_three_brokers(
+    own_servers: Own, start_harvest: StartHarvest, *, hangs: bool
+) -> None:
+    """A broker of a cluster is killed, or hangs, under load, and is back: readers see all once."""
     servers = own_servers(brokers=3)
     places = harvested(servers, start_harvest)
     readers = {d: Reader(place.kafka, place.topic) for d, place in places.items()}
@@ -59,7 +84,10 @@ def test_one_of_three_brokers_is_killed(own_servers: Own, start_harvest: StartHa
         for place in places.values():
             loads.callback(Load(place).stop)
         until(lambda: all(len(place.stashed) > 500 for place in places.values()))
-        back(servers, "kafka-2")
+        if hangs:
+            away(servers, "kafka-2", 15)
+        else:
+            back(servers, "kafka-2")
     for delivery, place in places.items():
         settle(place, delivery, 90)
         judge(place.stashed, caught_up(readers[delivery], place), delivery)
