@@ -16,9 +16,9 @@ demo: setup  ## start PostgreSQL and Kafka, create an outbox, stash into it, sho
 down:  ## stop PostgreSQL and Kafka
 	@$(BIN)/harvest dev down
 
-test: setup  ## run every test, on real PostgreSQL and real Kafka
+test: setup  ## run the tests, on real PostgreSQL and real Kafka, all but the longest
 	@python3 scripts/browser.py
-	@$(BIN)/pytest -n 3 --dist worksteal
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not long"
 
 faults: setup  ## kill, pause and cut off what the harvest lives on, and count the messages
 	@$(BIN)/pytest -n 2 --dist worksteal tests/faults

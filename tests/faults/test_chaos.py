@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.integration.harvest.running import Process, Spawn
 
 CANDIDATES = 5
-SECONDS = 20.0
 
 
 class Chaos:
@@ -63,13 +62,23 @@ class Chaos:
         return self._spawn(self._settings)
 
 
-@pytest.mark.parametrize(("delivery", "seed"), [("exactly_once", 1), ("at_least_once", 2)])
-def test_chaos(place: Place, spawn: Spawn, load: Load, delivery: str, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("delivery", "seed", "seconds"),
+    [
+        ("exactly_once", 1, 6.0),
+        ("at_least_once", 2, 6.0),
+        pytest.param("exactly_once", 3, 30.0, marks=pytest.mark.long),
+        pytest.param("at_least_once", 4, 30.0, marks=pytest.mark.long),
+    ],
+)
+def test_chaos(
+    place: Place, spawn: Spawn, load: Load, delivery: str, seed: int, seconds: float
+) -> None:
     """Whoever reads during and after sees all messages, in order, and once if so promised."""
     reader = Reader(place.kafka, place.topic)
     chaos = Chaos(place, spawn, delivery, seed)
     until(lambda: place.events("tour_started"))
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         a_while(1)
         chaos.disturb()

@@ -43,6 +43,7 @@ def move(place: Place, seconds: float) -> None:
         place.rows(f"UPDATE {table} SET {changes}")
 
 
+@pytest.mark.long
 @DELIVERIES
 def test_the_clock_of_the_process_jumps(
     place: Place,
@@ -83,6 +84,7 @@ def test_the_clock_of_postgresql_jumps(
     assert place.kinds("acquired", "fenced", "revoked", "refreshed") == ["acquired"]
 
 
+@pytest.mark.long
 @DELIVERIES
 def test_a_lease_of_years_holds_nobody_up(place: Place, spawn: Spawn, delivery: str) -> None:
     """When a leader dies whose lease seems to last for years, another takes over all the same."""

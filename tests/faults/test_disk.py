@@ -29,12 +29,13 @@ FULL = """
         RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
     END $$
 """
-WRITES = {
-    "claims": [("INSERT", "harvest.claim")],
-    "purges": [("DELETE", "outbox")],
-    "leases": [("UPDATE", "harvest.lease"), ("INSERT", "harvest.claim")],
-    "events": [("INSERT", "harvest.event"), ("INSERT", "harvest.claim")],
-}
+CLAIMS = ("INSERT", "harvest.claim")
+WRITES = [
+    pytest.param([CLAIMS], id="claims"),
+    pytest.param([("DELETE", "outbox")], id="purges"),
+    pytest.param([("UPDATE", "harvest.lease"), CLAIMS], id="leases", marks=pytest.mark.long),
+    pytest.param([("INSERT", "harvest.event"), CLAIMS], id="events", marks=pytest.mark.long),
+]
 
 
 @contextmanager
@@ -55,7 +56,7 @@ def notices(place: Place) -> bool:
 
 
 @DELIVERIES
-@pytest.mark.parametrize("writes", WRITES.values(), ids=WRITES.keys())
+@pytest.mark.parametrize("writes", WRITES)
 def test_writes_that_a_full_disk_refuses(
     place: Place, start_harvest: StartHarvest, delivery: str, writes: list[tuple[str, str]]
 ) -> None:

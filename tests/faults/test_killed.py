@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tests.integration.harvest.running import Process, Spawn, StartHarvest, StartTour
 
 DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
-CLIENTS = {
-    "hurries": {},
-    "lingers": {"linger.ms": 900},
-    "patient": {"linger.ms": 900, "delivery.timeout.ms": 50_000},
-}
+CLIENTS = [
+    pytest.param({}, id="hurries", marks=pytest.mark.long),
+    pytest.param({"linger.ms": 900}, id="lingers", marks=pytest.mark.long),
+    pytest.param({"linger.ms": 900, "delivery.timeout.ms": 50_000}, id="patient"),
+]
 
 
 def killed_at_work(place: Place, spawn: Spawn, settings: dict[str, Any]) -> Process:
@@ -39,6 +39,7 @@ def at_work(place: Place, lease: Lease) -> None:
     until(lambda: place.rows(query, (lease.epoch,)))
 
 
+@pytest.mark.long
 @DELIVERIES
 def test_tours_killed_in_a_row(
     place: Place, spawn: Spawn, start_tour: StartTour, delivery: str
@@ -92,7 +93,7 @@ def test_a_blind_sleeper_is_fenced(
 
 
 @DELIVERIES
-@pytest.mark.parametrize("settings", CLIENTS.values(), ids=CLIENTS.keys())
+@pytest.mark.parametrize("settings", CLIENTS)
 def test_a_sleeper_wakes(
     place: Place,
     spawn: Spawn,
@@ -123,6 +124,7 @@ def test_a_sleeper_wakes(
     assert [(event.kind, event.epoch) for event in since] == [("fenced", 1)]
 
 
+@pytest.mark.long
 def test_a_transaction_that_timed_out(place: Place, spawn: Spawn, load: Load) -> None:
     """A leader whose transaction Kafka gave up while it slept begins it anew."""
     brief = {"transaction.timeout.ms": 1000}

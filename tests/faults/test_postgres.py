@@ -54,7 +54,7 @@ def test_every_connection_cut_in_quick_succession(
 
 
 @DELIVERIES
-@pytest.mark.parametrize("seconds", [2.0, 7.0])
+@pytest.mark.parametrize("seconds", [2.0, pytest.param(7.0, marks=pytest.mark.long)])
 def test_the_lease_is_locked(
     place: Place, start_harvest: StartHarvest, delivery: str, load: Load, seconds: float
 ) -> None:
@@ -129,6 +129,7 @@ def cut_all_the_time(place: Place, stop: threading.Event) -> None:
         terminate(place)
 
 
+@pytest.mark.long
 @DELIVERIES
 def test_two_candidates_cut(
     place: Place, start_harvest: StartHarvest, delivery: str, load: Load

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.integration.harvest.running import StartHarvest
 
 Own = Callable[..., Servers]
+Fault = Callable[[Servers], None]
 DELIVERIES = ["exactly_once", "at_least_once"]
 
 
@@ -47,31 +48,42 @@ def away(servers: Servers, name: str, seconds: float) -> None:
         a_while(seconds)
 
 
-def test_all_there_is_goes_and_comes_back(own_servers: Own, start_harvest: StartHarvest) -> None:
-    """PostgreSQL, and the only broker, are killed, stopped or hang at work: all goes out right.
-
-    They hang for longer than the session, so that whoever leads must be elected anew.
-    """
-    servers = own_servers()
-    places = harvested(servers, start_harvest)
-    faults: list[Callable[[], None]] = [
-        lambda: back(servers, "postgres"),
-        lambda: back(servers, "postgres", signal.SIGINT),
-        lambda: back(servers, "kafka-1"),
-        lambda: away(servers, "postgres", 8),
-        lambda: away(servers, "kafka-1", 8),
-    ]
+def each_survived(servers: Servers, places: dict[str, Place], faults: list[Fault]) -> None:
+    """Have one fault after another at work, and judge the whole."""
     for fault in faults:
         for place in places.values():
             place.put(2000)
         until(lambda: all(place.waiting() < 1800 for place in places.values()))
-        fault()
+        fault(servers)
         for place in places.values():
             place.drained(90)
     for delivery, place in places.items():
         settle(place, delivery)
 
 
+def test_the_only_broker_is_killed(own_servers: Own, start_harvest: StartHarvest) -> None:
+    """The only broker is killed at work, and comes back: all goes out all right."""
+    servers = own_servers()
+    each_survived(servers, harvested(servers, start_harvest), [lambda s: back(s, "kafka-1")])
+
+
+@pytest.mark.long
+def test_all_there_is_goes_and_comes_back(own_servers: Own, start_harvest: StartHarvest) -> None:
+    """PostgreSQL is killed, and stopped, it and the only broker hang: all goes out all right.
+
+    They hang for longer than the session, so that whoever leads must be elected anew.
+    """
+    servers = own_servers()
+    faults: list[Fault] = [
+        lambda s: back(s, "postgres"),
+        lambda s: back(s, "postgres", signal.SIGINT),
+        lambda s: away(s, "postgres", 8),
+        lambda s: away(s, "kafka-1", 8),
+    ]
+    each_survived(servers, harvested(servers, start_harvest), faults)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("hangs", [False, True])
 def test_one_of_three_brokers(
     own_servers: Own, start_harvest: StartHarvest, *, hangs: bool

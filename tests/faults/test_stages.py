@@ -30,6 +30,7 @@ HELD_UP = {
 }
 """What keeps a statement of each connection waiting."""
 TIMES = 3
+LONG = pytest.mark.long
 
 
 def waits(place: Place, stage: str) -> bool:
@@ -45,7 +46,9 @@ def waits(place: Place, stage: str) -> bool:
 
 
 @DELIVERIES
-@pytest.mark.parametrize("stage", HELD_UP)
+@pytest.mark.parametrize(
+    "stage", ["mark", "purge", *(pytest.param(n, marks=LONG) for n in ("refresh", "candidate"))]
+)
 def test_cut_in_the_midst_of_a_statement(
     place: Place, start_harvest: StartHarvest, delivery: str, stage: str
 ) -> None:
