@@ -140,7 +140,7 @@ def run_dagster(home: Path, *, port: int | None, host: str, log_level: str) -> N
     ):
         ui.await_answer()
         _say(f"Dagster's UI: {ui.url}  (Ctrl-C ends it)")
-        ui.wait()
+        ui.wait(_say)
 
 
 def _show(servers: Servers | None, *, as_json: bool) -> None:

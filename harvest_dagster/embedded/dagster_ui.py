@@ -22,6 +22,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from harvest_dagster.embedded import ports, process, remembered
+from harvest_dagster.embedded.code_servers import CodeServers
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _SETTLE = 75.0
 _LAST = 30.0
 _ASK = 5.0
 _POLL = 0.25
+_LOOK = 1.0
 _NEEDED = ("dagster", "dagster_webserver", "dagster_postgres")
 _WARNING = "ignore:Function `dev_command` is superseded"
 
@@ -61,10 +63,12 @@ class DagsterUi:
                 raise EmbeddedError(f"Dagster runs, but {self.url} does not answer: try again")
             time.sleep(_POLL)
 
-    def wait(self) -> None:
-        """Wait until it ends by itself, which it should not."""
+    def wait(self, say: Say) -> None:
+        """Wait until it ends by itself, which it should not; meanwhile look after its code."""
+        servers = CodeServers(self.process, self.host, self.port, say)
         while process.is_alive(self.process):
-            time.sleep(_POLL)
+            servers.look()
+            time.sleep(_LOOK)
         raise EmbeddedError("Dagster ended by itself: what it said is above; start it again")
 
 

@@ -34,8 +34,9 @@ Figures: TypeAlias = "dict[str, int | float]"
 
 
 class Cursor(BaseModel):
-    """What was reported last, and when."""
+    """What was reported last, and when; what the tick saw comes first, for the UI shows it."""
 
+    saw: str = ""
     event: int = 0
     figures_at: float = 0.0
     figures: dict[str, int | float] = Field(default_factory=dict)

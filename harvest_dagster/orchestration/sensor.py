@@ -86,6 +86,7 @@ def _result(
 ) -> dg.SensorResult:
     requests = [step.request for step in steps if step.request is not None]
     context.log.info(line)
+    reporter.cursor.saw = line
     return dg.SensorResult(
         run_requests=requests or None,
         skip_reason=None if requests else line,  # Dagster takes one of the two

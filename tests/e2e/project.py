@@ -73,6 +73,11 @@ def copy_location(folder: Path, database: str) -> None:
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for name in FILES:
         shutil.copy(ROOT / name, folder)
+    # All tests share one Kafka, where a harvest's name is that of the group that elects.
+    harvest = folder / "resources" / "harvest.py"
+    harvest.write_text(
+        harvest.read_text().replace("NeliResource()", f'NeliResource(name="{database}")')
+    )
     path = folder / "dagster.yaml"
     settings = yaml.safe_load(path.read_text())
     settings["storage"]["custom"]["config"]["database"] = database

@@ -1,0 +1,79 @@
+"""Code servers that die under `dagster dev`: it does not miss them, so the location is loaded anew.
+
+A code location is a process that serves it and a child of that in which the code runs. When the
+child is killed, or runs out of memory, its ticks and runs fail until somebody presses `Reload` in
+the UI. This presses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+import psutil
+
+from harvest_dagster.embedded import process
+
+Say = Callable[[str], None]
+
+_SERVER, _CODE = "code-server", "grpc"
+_ANSWER_SECONDS = 60.0
+_NAMES = "{workspaceOrError{... on Workspace{locationEntries{name}}}}"
+_RELOAD = (
+    "mutation($name: String!){reloadRepositoryLocation(repositoryLocationName: $name){__typename}}"
+)
+
+
+class CodeServers:
+    """Looks after the code servers of one `dagster dev`."""
+
+    def __init__(self, leader: psutil.Process, host: str, port: int, say: Say) -> None:
+        self._leader, self._place, self._say = leader, (host, port), say
+        self._seen: dict[int, int] = {}
+
+    def look(self) -> None:
+        """Load the code locations anew, if one's code has died since the last look."""
+        alive = {server.pid: _code_of(server) for server in self._servers()}
+        died = [server for server, code in alive.items() if code is None and server in self._seen]
+        self._seen = {server: code for server, code in alive.items() if code is not None}
+        if died:
+            self._say("a code server died: loading the code location anew")
+            with suppress(OSError, HTTPException, ValueError, KeyError):  # the next look asks again
+                self._reload()
+
+    def _servers(self) -> list[psutil.Process]:
+        with suppress(psutil.NoSuchProcess):
+            found = self._leader.children(recursive=True)
+            return [each for each in found if process.is_alive(each) and _has(each, _SERVER)]
+        return []
+
+    def _reload(self) -> None:
+        entries = self._ask(_NAMES)["workspaceOrError"]["locationEntries"]
+        for entry in entries:
+            self._ask(_RELOAD, name=entry["name"])
+
+    def _ask(self, query: str, **variables: str) -> Any:  # noqa: ANN401 - JSON
+        connection = HTTPConnection(*self._place, timeout=_ANSWER_SECONDS)
+        try:
+            body = json.dumps({"query": query, "variables": variables})
+            connection.request("POST", "/graphql", body, {"Content-Type": "application/json"})
+            return json.load(connection.getresponse())["data"]
+        finally:
+            connection.close()
+
+
+def _code_of(server: psutil.Process) -> int | None:
+    with suppress(psutil.NoSuchProcess):
+        for each in server.children():
+            if process.is_alive(each) and _has(each, _CODE):
+                return each.pid
+    return None
+
+
+def _has(each: psutil.Process, word: str) -> bool:
+    with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+        return word in each.cmdline()
+    return False
