@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from harvest_dagster.embedded import ports, remembered
+from harvest_dagster.embedded.process import is_alive
 from tests.e2e.project import Project
 from tests.e2e.ui import Ui, until
 
@@ -33,9 +34,10 @@ class DagsterDev:
     log: Path
 
     def processes(self) -> list[psutil.Process]:
-        """Find all processes of Dagster, which are in one session."""
+        """Find all processes of Dagster that live; they are in one session."""
         leader = remembered.load(self.project.home).pid
-        return [each for each in psutil.process_iter() if _session(each.pid) == leader]
+        kin = [each for each in psutil.process_iter() if _session(each.pid) == leader]
+        return [*filter(is_alive, kin)]
 
     def process(self, word: str) -> psutil.Process:
         """Find one by a word of its command line, such as `dagster._daemon`."""

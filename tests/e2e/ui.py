@@ -171,6 +171,8 @@ class Ui:
         return found["sensorState"]
 
     def _repository(self) -> dict[str, str]:
+        if errors := self.load_errors():
+            raise UiError(str(errors))
         entry = self._locations()[0]
         (repository,) = entry["locationOrLoadError"]["repositories"]
         return {"repositoryLocationName": entry["name"], "repositoryName": repository["name"]}
