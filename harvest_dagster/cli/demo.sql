@@ -8,12 +8,12 @@ CREATE TABLE IF NOT EXISTS demo_order (
 -- order: one order
 INSERT INTO demo_order (customer, total) VALUES (%s, %s) RETURNING id
 
--- orders: how many orders there are
-SELECT count(*) FROM demo_order
-
 -- newest: the last messages of the outbox
 SELECT id, kafka_topic, convert_from(kafka_key, 'UTF8'), convert_from(kafka_value, 'UTF8'),
        kafka_header_keys
   FROM {table}
  ORDER BY id DESC
  LIMIT %s
+
+-- waiting: how many messages wait, of the first few
+SELECT count(*) FROM (SELECT FROM {table} LIMIT 10) AS waiting

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harvest_dagster import embedded
+from harvest_dagster.cli.demo_dagster import stop_dagster
 from harvest_dagster.config import load_settings, names_own_servers
 from harvest_dagster.embedded import logs as server_logs
 from harvest_dagster.embedded.interrupt import politely_ended
@@ -65,7 +66,8 @@ def up(
 @dev.command()
 @_home
 def down(*, home: Path) -> None:
-    """Stop both; their data stays."""
+    """Stop both, and a Dagster that `harvest dev dagster` started; their data stays."""
+    stop_dagster(home, _say)
     embedded.down(home, say=_say)
 
 
@@ -95,6 +97,7 @@ def reset(*, home: Path, yes: bool) -> None:
     """Stop both, and delete their data."""
     if not yes:
         click.confirm(f"Delete all data of the servers in {home}?", abort=True, err=True)
+    stop_dagster(home, _say)
     embedded.reset(home, say=_say)
 
 

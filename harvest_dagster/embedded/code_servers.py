@@ -7,31 +7,25 @@ the UI. This presses it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
-from typing import Any
 
 import psutil
 
 from harvest_dagster.embedded import process
+from harvest_dagster.embedded.graphql import GraphQl
+from harvest_dagster.errors import EmbeddedError
 
 Say = Callable[[str], None]
 
 _SERVER, _CODE = "code-server", "grpc"
-_ANSWER_SECONDS = 60.0
-_NAMES = "{workspaceOrError{... on Workspace{locationEntries{name}}}}"
-_RELOAD = (
-    "mutation($name: String!){reloadRepositoryLocation(repositoryLocationName: $name){__typename}}"
-)
 
 
 class CodeServers:
     """Looks after the code servers of one `dagster dev`."""
 
     def __init__(self, leader: psutil.Process, host: str, port: int, say: Say) -> None:
-        self._leader, self._place, self._say = leader, (host, port), say
+        self._leader, self._ui, self._say = leader, GraphQl(host, port), say
         self._seen: dict[int, int] = {}
 
     def look(self) -> None:
@@ -41,28 +35,14 @@ class CodeServers:
         self._seen = {server: code for server, code in alive.items() if code is not None}
         if died:
             self._say("a code server died: loading the code location anew")
-            with suppress(OSError, HTTPException, ValueError, KeyError):  # the next look asks again
-                self._reload()
+            with suppress(EmbeddedError):  # then somebody has to press `Reload`
+                self._ui.reload()
 
     def _servers(self) -> list[psutil.Process]:
         with suppress(psutil.NoSuchProcess):
             found = self._leader.children(recursive=True)
             return [each for each in found if process.is_alive(each) and _has(each, _SERVER)]
         return []
-
-    def _reload(self) -> None:
-        entries = self._ask(_NAMES)["workspaceOrError"]["locationEntries"]
-        for entry in entries:
-            self._ask(_RELOAD, name=entry["name"])
-
-    def _ask(self, query: str, **variables: str) -> Any:  # noqa: ANN401 - JSON
-        connection = HTTPConnection(*self._place, timeout=_ANSWER_SECONDS)
-        try:
-            body = json.dumps({"query": query, "variables": variables})
-            connection.request("POST", "/graphql", body, {"Content-Type": "application/json"})
-            return json.load(connection.getresponse())["data"]
-        finally:
-            connection.close()
 
 
 def _code_of(server: psutil.Process) -> int | None:

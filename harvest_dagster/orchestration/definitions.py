@@ -9,6 +9,7 @@ import dagster as dg
 from harvest_dagster.orchestration.assets import harvest_assets
 from harvest_dagster.orchestration.checks import harvest_checks
 from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.operate import operator_jobs
 from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.orchestration.sensor import leader_sensor
 from harvest_dagster.orchestration.tour import tour_job
@@ -33,7 +34,7 @@ def harvest_definitions(
     return dg.Definitions(
         assets=harvest_assets(names, topics, upstream),
         asset_checks=harvest_checks(names),
-        jobs=[tour_job(names)],
+        jobs=[tour_job(names), *operator_jobs(names)],
         sensors=[leader_sensor(names, topics, running=running)],
         resources={names.key: resource, names.handles: dg.mem_io_manager},
     )

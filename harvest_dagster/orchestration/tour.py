@@ -51,7 +51,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
     handle = dg.Out(io_manager_key=names.handles)
 
     @dg.op(
-        name="mark",
+        name=names.job("mark"),
         out={"tour": handle, "until": handle},
         required_resource_keys={names.key},
         tags={"kind": "postgres"},
@@ -77,7 +77,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
         yield dg.Output(delegate, "tour", metadata=facts)
         yield dg.Output(time.monotonic() + config.minutes * 60, "until")
 
-    @dg.op(name="publish", out={"tour": handle}, tags={"kind": "kafka"})
+    @dg.op(name=names.job("publish"), out={"tour": handle}, tags={"kind": "kafka"})
     def publish(context: dg.OpExecutionContext, tour: Delegate, until: float) -> Any:  # noqa: ANN401 - likewise
         """Stream from the outbox into Kafka until leadership ends, or the tour's time is up."""
         try:
@@ -88,7 +88,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
         context.log.info(f"the tour ends: {tour.reason}")
         yield dg.Output(tour, "tour", metadata=_facts(tour.totals))
 
-    @dg.op(name="purge", required_resource_keys={names.key}, tags={"kind": "postgres"})
+    @dg.op(name=names.job("purge"), required_resource_keys={names.key}, tags={"kind": "postgres"})
     def purge(context: dg.OpExecutionContext, tour: Delegate) -> None:
         """Make sure that nothing is left marked, and report what was done."""
         harvest: HarvestConfig = getattr(context.resources, names.key).config()
@@ -111,7 +111,9 @@ def tour_job(names: Names) -> dg.JobDefinition:
         tags={OUTBOX_TAG: names.key},
     )
     def tour() -> None:
-        purge(publish(*mark()))
+        # Ops of two harvests may not share a name, but each run's steps are called the same.
+        running = publish.alias("publish")(*mark.alias("mark")())
+        purge.alias("purge")(running)
 
     return tour
 

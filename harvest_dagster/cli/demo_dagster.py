@@ -1,0 +1,105 @@
+"""The demo's second half: Dagster's sensor leads, an asset stashes, and Kafka has the messages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from uuid import uuid4
+
+import click
+import psycopg
+from confluent_kafka import Consumer, TopicPartition
+
+from harvest_dagster.cli.show import print_table
+from harvest_dagster.config import Settings
+from harvest_dagster.errors import EmbeddedError
+from harvest_dagster.kafka.settings import client_settings, make
+from harvest_dagster.outbox import Outbox
+from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.statements import statements
+
+_SQL = statements("harvest_dagster.cli", "demo.sql")
+_ORDERS = {"ops": {"orders": {"config": {"count": 20, "customers": 5}}}}
+_WAIT_SECONDS, _POLL = 180.0, 0.5
+_KAFKA_SECONDS = 10.0
+_LAST = 3
+TOPIC = "orders"
+
+
+def can_show() -> bool:
+    """Tell whether there are a Dagster and a code location to show."""
+    return find_spec("dagster_webserver") is not None and Path("workspace.yaml").exists()
+
+
+def show_in_dagster(settings: Settings, outbox: Outbox, say: Callable[[str], None]) -> str:
+    """Start Dagster, materialise an asset, and wait until Kafka has it all; tell the UI's URL."""
+    # What it needs comes with the `embedded` extra.
+    from harvest_dagster.embedded import background_ui  # noqa: PLC0415
+
+    click.echo("4/5  Dagster: its sensor leads, and the asset orders stashes twenty more")
+    url, ui, location = background_ui.start(settings.home, say)
+    run = ui.materialize(location, "orders", _ORDERS)
+    say(f"materialising: {url}/runs/{run}")
+    _await(lambda: ui.run_status(run) in {"SUCCESS", "FAILURE", "CANCELED"}, "the run ends")
+    if ui.run_status(run) != "SUCCESS":
+        raise EmbeddedError(f"the asset could not be materialised: see {url}/runs/{run}")
+    say("waiting for the leader to mark, publish and purge")
+    _await(lambda: not _waiting(settings, outbox), "the outbox is empty")
+    click.echo("5/5  the newest messages in Kafka, as a consumer reads what was committed")
+    print_table(("partition", "offset", "key", "value"), _newest(settings))
+    return url
+
+
+def stop_dagster(home: Path, say: Callable[[str], None]) -> None:
+    """End the Dagster that was started, if there is one."""
+    from harvest_dagster.embedded import background_ui  # noqa: PLC0415
+
+    background_ui.stop(home, say)
+
+
+def _waiting(settings: Settings, outbox: Outbox) -> int:
+    with psycopg.connect(connection_string(settings.postgres_url())) as connection:
+        row = connection.execute(_SQL["waiting"].sql(table=outbox.table)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _await(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not true():
+        if time.monotonic() > deadline:
+            raise EmbeddedError(f"not within {_WAIT_SECONDS:.0f} s: {what}; see `harvest status`")
+        time.sleep(_POLL)
+
+
+def _newest(settings: Settings) -> list[tuple[object, ...]]:
+    """Read the last messages of each partition."""
+    own = {"group.id": f"demo-{uuid4().hex}", "isolation.level": "read_committed"}
+    consumer: Consumer = make(Consumer, client_settings(settings.kafka_config(), own, {}))
+    try:
+        partitions = consumer.list_topics(TOPIC, _KAFKA_SECONDS).topics[TOPIC].partitions
+        ends = {
+            place: consumer.get_watermark_offsets(place, _KAFKA_SECONDS)
+            for place in (TopicPartition(TOPIC, number) for number in partitions)
+        }
+        # A transaction's end takes an offset too, so one more is asked for than will be shown.
+        consumer.assign(
+            [
+                TopicPartition(TOPIC, place.partition, max(low, high - _LAST - 1))
+                for place, (low, high) in ends.items()
+            ]
+        )
+        found = consumer.consume(len(ends) * (_LAST + 1), timeout=2.0)
+    finally:
+        consumer.close()
+    rows = [
+        (m.partition(), m.offset(), _text(m.key()), _text(m.value()))
+        for m in found
+        if m.error() is None
+    ]
+    return sorted(rows, key=str)
+
+
+def _text(given: bytes | str | None) -> str:
+    return given.decode(errors="replace") if isinstance(given, bytes) else str(given)

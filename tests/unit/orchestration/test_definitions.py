@@ -1,0 +1,62 @@
+"""What one call makes, and several of them in one code location."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+
+from harvest_dagster.errors import ConfigError
+from harvest_dagster.orchestration import HarvestResource, NeliResource, harvest_definitions
+
+VERBS = ("create_outbox", "discard", "migrate", "pump", "remark", "requeue", "resign", "tour")
+
+
+def test_two_harvests_in_one_location() -> None:
+    """Each has its own jobs, sensor and assets; nothing of them has the same name."""
+    both = dg.Definitions.merge(
+        harvest_definitions(topics=["orders"], upstream=["orders"]),
+        harvest_definitions(key="payments", topics=["payments"]),
+    )
+    repository = both.get_repository_def()
+    names = {job.name for job in repository.get_all_jobs()}
+    assert {f"{key}_{verb}" for key in ("harvest", "payments") for verb in VERBS} <= names
+    assert {sensor.name for sensor in repository.sensor_defs} == {
+        "harvest_leader",
+        "payments_leader",
+    }
+
+
+def test_the_steps_of_a_tour() -> None:
+    """Its ops are mark, publish and purge, whatever the harvest is called."""
+    job = harvest_definitions(key="payments").resolve_job_def("payments_tour")
+    assert {node.name for node in job.nodes} == {"mark", "publish", "purge"}
+
+
+def test_the_lineage_is_one_graph() -> None:
+    """From the assets that stash, through the outbox, to the topics."""
+    graph = harvest_definitions(topics=["a.b"], upstream=["shop"]).resolve_asset_graph()
+    outbox = dg.AssetKey(["harvest", "outbox"])
+    assert graph.get(outbox).parent_keys == {dg.AssetKey("shop")}
+    assert graph.get(dg.AssetKey(["kafka", "a.b"])).parent_keys == {outbox}
+    for what in ("lease", "remarks", "parked"):
+        node = graph.get(dg.AssetKey(["harvest", what]))
+        assert (node.parent_keys, node.group_name, bool(node.description)) == (
+            {outbox},
+            "harvest",
+            True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("harvest", "key", "says"),
+    [
+        (HarvestResource(delivery="twice"), "harvest", "delivery"),
+        (HarvestResource(drain_timeout="soon"), "harvest", "drain_timeout"),
+        (HarvestResource(neli=NeliResource(shards=0)), "harvest", "shards"),
+        (HarvestResource(), "my-key", "my-key"),
+    ],
+)
+def test_what_is_wrong_is_refused_at_load(harvest: HarvestResource, key: str, says: str) -> None:
+    """The error names the field."""
+    with pytest.raises(ConfigError, match=says):
+        harvest_definitions(harvest, key=key)
