@@ -31,6 +31,9 @@ _TURNS = 2
 _RETRY_MS = 2
 """Kafka sends a transaction away until its producer's last one has settled, which is a matter of
 milliseconds: librdkafka's own 100 would be most of the time that a message takes."""
+_PROPAGATION, _PROPAGATION_MS = "topic.metadata.propagation.max.ms", 1000
+"""For so long a client believes in a topic that Kafka denies. Its own 30 s would hold up all other
+topics; the marker asks again for one that is missing, and so needs no client's patience."""
 _OWNED = {
     "transactional.id": "it fences the leader that was before, so it is made of the outbox's name",
     "enable.idempotence": "without it Kafka could double or reorder",
@@ -121,6 +124,8 @@ def _producer_settings(config: HarvestConfig, *, careful: bool) -> dict[str, Any
     user = {**config.base_kafka, **config.producer_kafka}
     if "message.max.bytes" not in user:
         own["message.max.bytes"] = _LARGEST  # the topic's own limit is the one that counts
+    if _PROPAGATION not in user:
+        own[_PROPAGATION] = _PROPAGATION_MS
     if config.delivery == "exactly_once":
         own["delivery.report.only.error"] = True
         if "retry.backoff.ms" not in user:

@@ -15,12 +15,12 @@ leader that takes over purges the claims up to that number, and marks the others
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import cycle
 from queue import Empty
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from harvest_dagster.harvest.batch import Batch, Row
 from harvest_dagster.harvest.clients import Clients
@@ -32,6 +32,7 @@ _log = logging.getLogger(__name__)
 _KEEP_ALIVE_SECONDS = 3600.0
 """A group's offsets expire when nobody commits them for days, so an idle leader repeats them."""
 _TIMEOUT_SECONDS = 30.0
+_LONG_SECONDS = 2.0
 _POLL_SECONDS = 0.1
 
 
@@ -83,7 +84,7 @@ class ExactlyOncePublisher:
                 self._place.topic, self._place.partition, number, self._place.metadata
             )
             self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
-            self._producer.commit_transaction(_TIMEOUT_SECONDS)
+            self._commit({row[1] for row in rows})
         except KafkaException as failure:
             reason = f"batch {number}: {failure.args[0].str()}"
             refused = failure.args[0].code() in REJECTIONS  # by the client, before it was sent
@@ -91,6 +92,21 @@ class ExactlyOncePublisher:
                 self._explain(rows, reason, refused=refused)
             raise RemarkError(reason) from failure
         self._committed = number
+
+    def _commit(self, topics: Iterable[str]) -> None:
+        """Commit; if that takes long, have the client look whether the topics are still there.
+
+        By itself it asks for a deleted topic again and again, as long as it may, and all others
+        would wait.
+        """
+        try:
+            self._producer.commit_transaction(_LONG_SECONDS)
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - librdkafka's own
+                raise
+            for topic in topics:
+                self._producer.list_topics(topic, _TIMEOUT_SECONDS)
+            self._producer.commit_transaction(_TIMEOUT_SECONDS)
 
     def _produce(self, rows: Sequence[Row]) -> None:
         produce = self._producer.produce
