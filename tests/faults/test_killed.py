@@ -69,6 +69,7 @@ def test_a_killed_leader_is_replaced(place: Place, spawn: Spawn, delivery: str) 
     assert place.rows("SELECT epoch > 1 FROM harvest.lease") == [(True,)]
 
 
+@pytest.mark.long
 def test_a_blind_sleeper_is_fenced(
     place: Place, spawn: Spawn, start_tour: StartTour, load: Load
 ) -> None:
