@@ -10,10 +10,10 @@ setup:  ## make the virtual environment from pinned, hashed requirements
 	@command -v python3 >/dev/null || { echo 'setup: Python 3.11 or newer is needed: install python3' >&2; exit 1; }
 	@python3 scripts/setup.py
 
-demo: setup  ## start PostgreSQL and Kafka, create an outbox, stash into it, show it
+demo: setup  ## start PostgreSQL, Kafka and Dagster, and see orders on their way into Kafka
 	@$(BIN)/harvest demo
 
-down:  ## stop PostgreSQL and Kafka
+down:  ## stop Dagster, PostgreSQL and Kafka
 	@$(BIN)/harvest dev down
 
 test: setup  ## run the tests, on real PostgreSQL and real Kafka, all but the longest
