@@ -131,20 +131,19 @@ def reload(shop: Shop) -> None:
     shop.dagster.ui.reload()
 
 
-FAULTS: list[Callable[[Shop], None]] = [terminate, kill_worker, reload, kill_code_server]
+Fault = Callable[[Shop], None]
+FAULTS: list[list[Fault]] = [[terminate, kill_worker], [reload, kill_code_server]]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_it_goes_on(shop: Shop, fault: Callable[[Shop], None]) -> None:
+@pytest.mark.parametrize("faults", FAULTS, ids=lambda faults: faults[0].__name__)
+def test_it_goes_on(shop: Shop, faults: list[Fault]) -> None:
     """Whatever happens another tour goes on, and readers see all, once, in order."""
     reader, writer = Reader(shop.place.kafka, shop.place.topic), Writer(shop.place)
     try:
         until(lambda: (t := shop.tour()) is not None and t.published > 0, what="a tour publishes")
-        before = shop.tour()
-        assert before is not None
-        fault(shop)
-        gap = _longest_gap(reader, lambda: shop.goes_on(before))
-        until(lambda: GOOD_TOUR in shop.told(), what="a tick tells that the tour runs")
+        for fault in faults:
+            _disturb(shop, fault, reader)
+            until(lambda: GOOD_TOUR in shop.told(), what="a tick tells that the tour runs")
     finally:
         writer.stop()
         with suppress(AssertionError):  # if it is not, that is what is judged below
@@ -152,12 +151,18 @@ def test_it_goes_on(shop: Shop, fault: Callable[[Shop], None]) -> None:
         found = reader.stop()
     judge(shop.place.stashed, found, "exactly_once")
     assert _one_leader_at_a_time(shop)
-    logging.getLogger(__name__).info("%s: nothing came for %.1f s", fault.__name__, gap)
 
 
-def test_off_and_on(shop: Shop) -> None:
-    """Toggled off it hands over within 30 s, with nothing left in flight; on, it leads again."""
+def test_what_is_seen_and_pressed(shop: Shop) -> None:
+    """Figures and checks tell how it is; what can't be reached is said; off and on work."""
     until(lambda: shop.tour() is not None, what="a tour runs")
+    _assets_tell(shop)
+    _says_that_the_database_is_gone(shop)
+    _goes_off_and_on(shop)
+
+
+def _goes_off_and_on(shop: Shop) -> None:
+    """Toggled off it hands over within 30 s, with nothing left in flight; on, it leads again."""
     first = shop.tour()
     assert first is not None
     shop.dagster.ui.stop_sensor(SENSOR)
@@ -172,10 +177,9 @@ def test_off_and_on(shop: Shop) -> None:
     until(lambda: shop.goes_on(first), what="another tour goes on")
 
 
-def test_what_the_assets_tell(shop: Shop) -> None:
+def _assets_tell(shop: Shop) -> None:
     """Figures, lease events and checks are there, and a check turns red and green again."""
     ui, place = shop.dagster.ui, shop.place
-    until(lambda: shop.tour() is not None, what="a tour runs")
     place.put(300)
     until(lambda: _newest(shop, "harvest/outbox").get("published") == 300, what="figures")
     events = [event.metadata for event in ui.observations("harvest/lease")]
@@ -195,9 +199,8 @@ def test_what_the_assets_tell(shop: Shop) -> None:
     assert any(line.startswith("released: ") for line in said)
 
 
-def test_a_database_that_is_gone_for_a_while(shop: Shop) -> None:
+def _says_that_the_database_is_gone(shop: Shop) -> None:
     """What a tick can't reach it says, and the next ticks go on when it is there again."""
-    until(lambda: shop.tour() is not None, what="a tour runs")
     url = shop.place.postgres
     name = url.rpartition("/")[2].partition("?")[0]
     admin = url.replace(f"/{name}", "/postgres")
@@ -210,7 +213,15 @@ def test_a_database_that_is_gone_for_a_while(shop: Shop) -> None:
         connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
     shop.place.put(10)
     until(lambda: GOOD_TOUR in shop.told(), what="a tour runs again")
-    shop.place.drained(60)
+    shop.place.drained(120)
+
+
+def _disturb(shop: Shop, fault: Fault, reader: Reader) -> None:
+    before = shop.tour()
+    assert before is not None
+    fault(shop)
+    gap = _longest_gap(reader, lambda: shop.goes_on(before))
+    logging.getLogger(__name__).info("%s: nothing came for %.1f s", fault.__name__, gap)
 
 
 def _longest_gap(reader: Reader, over: Callable[[], bool]) -> float:
