@@ -15,6 +15,7 @@ whenever a process of Dagster starts. What `dagster.yaml` names itself wins:
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -79,7 +80,9 @@ def _url(database: str) -> str:
     return parts.geturl()
 
 
+@cache
 def _have(base: str, database: str) -> None:
+    """Make sure of the database, once in a process: each tick of a sensor makes a storage."""
     with _connect(base) as connection:
         try:
             if not _exists(connection, database):
