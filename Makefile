@@ -37,6 +37,7 @@ bench: setup  ## measure, as ratios in one run
 	@$(BIN)/python -m benchmarks.stash
 	@$(BIN)/python -m benchmarks.harvest
 	@$(BIN)/python -m benchmarks.latency
+	@$(BIN)/python -m benchmarks.tour
 
 lock:  ## pin the newest versions that fit pyproject.toml, with hashes
 	$(BIN)/uv pip compile requirements/bootstrap.in -o requirements/bootstrap.txt $(LOCK)
