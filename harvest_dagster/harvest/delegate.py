@@ -122,13 +122,9 @@ class Delegate:
     def _await_last(self, connection: psycopg.Connection[object]) -> None:
         """Let the tour before this one, if it lives, end in good order."""
         deadline = now() + self._settings.drain_seconds
-        while now() < deadline and self._last_lives(connection):
+        while now() < deadline and tours.lives(connection, self.config.name, self._shard):
             tours.ask_to_drain(connection, self.config.name, self._shard)
             self._ended.wait(_LOOK_SECONDS)
-
-    def _last_lives(self, connection: psycopg.Connection[object]) -> bool:
-        rows = tours.read(connection, self.config.name)
-        return any(row.shard == self._shard and row.alive for row in rows)
 
     def _take_up(self, connection: psycopg.Connection[object]) -> Lease:
         asked_at = now()

@@ -15,7 +15,7 @@ from harvest_dagster.election.lease import Lease
 from harvest_dagster.postgres.statements import statements
 
 _SQL = statements("harvest_dagster.harvest", "tours.sql")
-SILENT_SECONDS = 5.0
+SILENT_SECONDS = 6.0
 """A tour tells twice a second: one that has been silent for so long is gone, or as good as gone."""
 
 
@@ -90,6 +90,11 @@ def ask_to_drain(connection: psycopg.Connection[Any], name: str, shard: int) -> 
     return (
         connection.execute(_SQL["ask_to_drain"].text, {"name": name, "shard": shard}).rowcount > 0
     )
+
+
+def lives(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:
+    """Tell whether a tour of a shard runs."""
+    return any(row.shard == shard and row.alive for row in read(connection, name))
 
 
 def read(connection: psycopg.Connection[Any], name: str) -> list[TourRow]:

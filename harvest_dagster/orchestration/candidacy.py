@@ -97,7 +97,7 @@ class Candidacy:
         deadline = time.monotonic() + self._settings.drain_seconds
         with suppress(psycopg.Error), connect(self.config, "revoke") as connection:
             tours.ask_to_drain(connection, lease.name, lease.shard)
-            while time.monotonic() < deadline and _runs(connection, lease):
+            while time.monotonic() < deadline and tours.lives(connection, lease.name, lease.shard):
                 time.sleep(_LOOK_SECONDS)
 
     def _watch(self) -> None:
@@ -134,8 +134,3 @@ def candidacy_of(config: HarvestConfig, sensor: str, topics: Sequence[str]) -> C
                 raise HarvestStateError(str(found.failure()))
         made = _candidacies[config.name] = Candidacy(config, sensor, topics)
         return made
-
-
-def _runs(connection: psycopg.Connection[object], lease: Lease) -> bool:
-    rows = tours.read(connection, lease.name)
-    return any(row.shard == lease.shard and row.alive for row in rows)

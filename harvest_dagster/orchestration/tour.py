@@ -35,6 +35,7 @@ _LOOK_SECONDS = 1.0
 _EVENTS_SECONDS = 2.0
 _PROGRESS_SECONDS = 60.0
 _MOST_EVENTS = 50
+_PRIORITY = "10"  # it waits behind no back-fill
 
 
 class TourConfig(dg.Config):
@@ -108,7 +109,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
         name=names.job("tour"),
         executor_def=dg.in_process_executor,
         description="One long run that harvests; the sensor starts it, and it ends in good order.",
-        tags={OUTBOX_TAG: names.key},
+        tags={OUTBOX_TAG: names.key, "dagster/priority": _PRIORITY},
     )
     def tour() -> None:
         # Ops of two harvests may not share a name, but each run's steps are called the same.

@@ -96,7 +96,7 @@ def test_a_tour_that_starts_is_waited_for(
 def test_a_tour_whose_process_is_gone(instance: DagsterInstance) -> None:
     """Silence of a started run ends it in Dagster too, and another one is asked for."""
     gone = run(instance, DagsterRunStatus.STARTED)
-    found = step(instance, tours=[tour(run=gone.run_id, seen_seconds=6.0)])
+    found = step(instance, tours=[tour(run=gone.run_id, seen_seconds=7.0)])
     assert found.request is not None
     left = instance.get_run_by_id(gone.run_id)
     assert left is not None
