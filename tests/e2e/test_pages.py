@@ -1,0 +1,91 @@
+"""The pages that an operator looks at, in a real browser; with HARVEST_SCREENSHOTS, as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.browser import save_screenshot
+from tests.e2e.dagster_dev import DagsterDev
+from tests.e2e.ui import Ui, until
+from tests.integration.harvest.place import Place
+
+LOCATION = "/locations/__repository__@definitions.py"
+TOUR = "harvest_tour"
+LARGE = 9_000
+
+
+@pytest.fixture(scope="module")
+def at_work(dagster_ui: DagsterDev) -> Iterator[DagsterDev]:
+    """A Dagster whose tour has published, and has parked a record that was too large."""
+    project = dagster_ui.project
+    place = Place(project.postgres, dict(project.servers.kafka_config))
+    good = place.put(300)
+    narrow = place.new_topic(max_message_bytes="2000")
+    place.stash([good[0]._replace(topic=narrow, value=b"x" * LARGE)])
+    ui = dagster_ui.ui
+    until(lambda: place.rows("SELECT id FROM harvest.parked"), what="a record is parked")
+    until(lambda: ui.checks("harvest/parked")["nothing_parked"].passed is False, what="it is red")
+    until(lambda: ui.observations("harvest/outbox"), what="figures are there")
+    yield dagster_ui
+    for topic in (place.topic, narrow):
+        place.drop_topic(topic)
+
+
+def open_page(browser: Page, ui: Ui, path: str) -> None:
+    """Go to a page of the UI."""
+    browser.goto(f"{ui.url}{path}")
+
+
+def test_the_lineage(at_work: DagsterDev, browser: Page) -> None:
+    """The group's graph has the outbox, the lease, and the topics."""
+    open_page(browser, at_work.ui, f"{LOCATION}/asset-groups/harvest/lineage")
+    for name in ("outbox", "lease", "remarks", "parked"):
+        expect(browser.get_by_text(name, exact=True).first).to_be_visible()
+    save_screenshot(browser, "lineage")
+
+
+@pytest.mark.parametrize(
+    ("path", "texts"),
+    [
+        ("/assets/harvest/outbox", ["backlog", "in flight", "published", "rate"]),
+        ("/assets/harvest/outbox?view=checks", ["no_stall", "topics_open", "table_healthy"]),
+        ("/assets/harvest/lease", ["epoch", "leader id", "holder", "history"]),
+        ("/assets/harvest/parked?view=checks", ["nothing_parked"]),
+        (f"{LOCATION}/sensors/harvest_leader", ["harvest_leader", "leader, epoch"]),
+    ],
+)
+def test_a_page(at_work: DagsterDev, browser: Page, path: str, texts: list[str]) -> None:
+    """It shows what it is for."""
+    open_page(browser, at_work.ui, path)
+    for text in texts:
+        expect(browser.get_by_text(text).first).to_be_visible()
+    save_screenshot(browser, path.rsplit("/", maxsplit=1)[-1].replace("?view=", "-"))
+
+
+def test_the_run_of_a_tour(at_work: DagsterDev, browser: Page) -> None:
+    """It has three steps, and its log tells of the lease and of what was parked."""
+    ui = at_work.ui
+    run = until(lambda: [r for r in ui.runs(TOUR) if r.status == "STARTED"], what="a tour runs")[0]
+    open_page(browser, ui, f"/runs/{run.id}")
+    for step in ("mark", "publish", "purge"):
+        expect(browser.get_by_text(step, exact=True).first).to_be_visible()
+    save_screenshot(browser, "tour")
+    said = [line.message for line in ui.run_log(run.id)]
+    assert any("under epoch" in line for line in said)
+    assert any(line.startswith("parked: ") for line in said)
+
+
+def test_an_operators_job_from_the_launchpad(at_work: DagsterDev, browser: Page) -> None:
+    """An empty choice is refused, by a run that says what to give."""
+    ui = at_work.ui
+    open_page(browser, ui, f"{LOCATION}/jobs/harvest_requeue/playground")
+    expect(browser.get_by_text("ops:").first).to_be_visible()
+    save_screenshot(browser, "launchpad")
+    browser.get_by_role("button", name="Launch run").last.click()
+    run = until(lambda: ui.runs("harvest_requeue"), what="the run is launched")[0]
+    assert ui.wait_for_run(run.id) == "FAILURE"
+    errors = [line.error for line in ui.run_log(run.id) if line.error]
+    assert any("ids" in error for error in errors), errors
