@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +12,17 @@ import dagster as dg
 import psycopg
 import pytest
 
+from harvest_dagster.embedded import Servers
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_location_loads() -> None:
-    """What `dagster dev` loads in the root is sound."""
+def test_the_location_loads(tmp_path: Path) -> None:
+    """What `dagster dev` loads in the root is sound, also where no server runs yet."""
     done = subprocess.run(
         [str(Path(sys.executable).parent / "dagster"), "definitions", "validate"],
         cwd=ROOT,
+        env={**os.environ, "DAGSTER_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
@@ -26,12 +30,17 @@ def test_the_location_loads() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.filterwarnings("ignore:InitResourceContext.dagster_run")  # Dagster's own use of it
 def test_orders_stashes_a_message_for_each_row(
-    database: str, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+    database: str,
+    servers: Servers,
+    connection: psycopg.Connection[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Materialising `orders` writes rows and messages, and reports how many."""
     monkeypatch.syspath_prepend(str(ROOT))
     monkeypatch.setenv("HARVEST_POSTGRES", database)
+    monkeypatch.setenv("HARVEST_KAFKA", servers.kafka)
     from definitions import defs  # noqa: PLC0415 - its path is known from here on
 
     result = defs.resolve_implicit_global_asset_job_def().execute_in_process(

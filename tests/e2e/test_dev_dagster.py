@@ -47,6 +47,7 @@ def test_a_second_one_is_refused_and_leaves_the_first_alone(dagster_ui: DagsterD
     assert dagster_ui.ui.loaded()
 
 
+@pytest.mark.long
 def test_what_a_killed_one_left_is_ended_by_the_next(project: Project) -> None:
     """After kill -9 the next start finds the Dagster that nobody waits for, and ends it."""
     with dagster_dev(project) as killed:
@@ -58,6 +59,7 @@ def test_what_a_killed_one_left_is_ended_by_the_next(project: Project) -> None:
             assert not [*filter(is_alive, left)]
 
 
+@pytest.mark.long
 def test_when_dagster_dies_the_command_says_so_and_ends(project: Project) -> None:
     """Nothing of it is left, and the exit code tells a script."""
     with dagster_dev(project) as running:
