@@ -22,7 +22,7 @@ test: setup  ## run the tests, on real PostgreSQL and real Kafka, all but the lo
 	@$(BIN)/pytest -n 2 --dist loadfile -m "not long" tests/e2e  # each file a Dagster of its own
 
 faults: setup  ## kill, pause and cut off what the harvest lives on, and count the messages
-	@$(BIN)/pytest -n 2 --dist worksteal tests/faults tests/e2e/test_dev_dagster.py
+	@$(BIN)/pytest -n 2 --dist worksteal tests/faults tests/e2e/test_dev_dagster.py tests/e2e/test_leader.py
 
 lint: setup  ## check format, lint, types and layers
 	@$(BIN)/ruff format --check .

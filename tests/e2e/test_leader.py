@@ -132,10 +132,13 @@ def reload(shop: Shop) -> None:
 
 
 Fault = Callable[[Shop], None]
-FAULTS: list[list[Fault]] = [[terminate, kill_worker], [reload, kill_code_server]]
+FAULTS = [
+    pytest.param([terminate, kill_worker], id="run"),
+    pytest.param([reload, kill_code_server], id="code_server", marks=pytest.mark.long),
+]
 
 
-@pytest.mark.parametrize("faults", FAULTS, ids=lambda faults: faults[0].__name__)
+@pytest.mark.parametrize("faults", FAULTS)
 def test_it_goes_on(shop: Shop, faults: list[Fault]) -> None:
     """Whatever happens another tour goes on, and readers see all, once, in order."""
     reader, writer = Reader(shop.place.kafka, shop.place.topic), Writer(shop.place)
