@@ -57,7 +57,7 @@ _RETRY_SECONDS = 1.0
 
 
 class State(StrEnum):
-    """The life of a candidate."""
+    """The life of a candidate, and of a harvest."""
 
     CREATED = "created"
     RUNNING = "running"

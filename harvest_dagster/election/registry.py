@@ -38,15 +38,14 @@ class Registry:
         """Make sure that PostgreSQL answers and has the schema."""
         self._ask(lambda connection: connection.execute(lease.SQL["ready"].text))
 
-    def acquire(self, shard: int) -> Lease:
-        """Take the lease of a shard under a new epoch."""
-        name, ttl = self._settings.name, self._settings.session_seconds
-        return self._ask(lambda c: lease.acquire(c, name, shard, self._holder, ttl))
+    def acquire(self, shard: int, seconds: float) -> Lease:
+        """Take the lease of a shard under a new epoch, for what is left of Kafka's session."""
+        name = self._settings.name
+        return self._ask(lambda c: lease.acquire(c, name, shard, self._holder, seconds))
 
-    def renew(self, held: Lease) -> tuple[Lease, Renewal]:
-        """Put the end of a lease off; tell the lease as it is now."""
-        ttl = self._settings.session_seconds
-        renewal = self._ask(lambda c: lease.renew(c, held.name, held.shard, held.holder, ttl))
+    def renew(self, held: Lease, seconds: float) -> tuple[Lease, Renewal]:
+        """Put the end of a lease off, likewise; tell the lease as it is now."""
+        renewal = self._ask(lambda c: lease.renew(c, held.name, held.shard, held.holder, seconds))
         return replace(held, epoch=renewal.epoch, leader_id=renewal.leader_id), renewal
 
     def revoked(self, held: Lease, reason: str) -> None:

@@ -136,13 +136,13 @@ class Standing:
     def _acquire(self, shard: int, until: float) -> None:
         if until <= now():
             return  # by a proof that took so long a term would be over before it begins
-        lease = self._registry.acquire(shard)
+        lease = self._registry.acquire(shard, self._left(until))
         self._terms.begin(lease, until)
         self._dispatcher.acquired(lease)
 
     def _renew(self, held: Lease, until: float) -> None:
         try:
-            lease, renewal = self._registry.renew(held)
+            lease, renewal = self._registry.renew(held, self._left(until))
         except FencedError as error:
             self._trouble.report("holder", f"{error}; do two groups harvest {held.name}?")
             self._fence([held.shard], str(error))
@@ -151,6 +151,13 @@ class Standing:
         self._terms.extend(lease, until)
         if renewal.resign:
             self._leave = RESIGNED
+
+    def _left(self, until: float) -> float:
+        """Tell what is left of Kafka's session, by the proof and not by when it is written down.
+
+        A tour in another process has only the row to trust.
+        """
+        return until + self._settings.margin_seconds - now()
 
     def _settled(self) -> bool:
         return not self._terms.unsettled or self._answered(self._settle)

@@ -39,6 +39,7 @@ from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import candidate_settings
 from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.tour import Totals, Tour
+from harvest_dagster.harvest.tours import Heard
 
 _log = logging.getLogger(__name__)
 _MARGIN_SECONDS = 1.0
@@ -91,7 +92,11 @@ class Delegate:
             thread = threading.Thread(target=target, name=f"harvest-{name}", daemon=True)
             self._threads.append(thread)
             thread.start()
-        return self._recovered(self._tour)
+        try:
+            return self._recovered(self._tour)
+        except BaseException:  # a run that is terminated just now: nobody would end it later
+            self.close(self.drain_seconds)
+            raise
 
     def wait(self, seconds: float) -> bool:
         """Wait for the tour's end, and raise what ended it; tell whether it has ended."""
@@ -177,12 +182,12 @@ class Delegate:
                 _log.warning("the lease could not be read: %s", " ".join(str(error).split()))
                 self._ended.wait(_WATCH_SECONDS)
         with suppress(psycopg.Error), connect(self.config, "watch") as connection:
-            tours.end(connection, self.lease, self._id, self._figures())
+            self._tell(connection, ended=True)
 
     def _hear(self, connection: psycopg.Connection[object]) -> None:
         while not self._ended.wait(_WATCH_SECONDS):
             asked_at, tour = now(), self._running()
-            heard = tours.tell(connection, tour.lease, self._id, self._figures(), tour.held_topics)
+            heard = self._tell(connection, ended=False)
             if heard is None or heard.holder != tour.lease.holder:
                 tour.abort()
                 return
@@ -190,10 +195,10 @@ class Delegate:
             if heard.drain:
                 self.drain("leadership is handed over")
 
-    def _figures(self) -> dict[str, int]:
-        totals = asdict(self.totals)
-        del totals["rounds"]
-        return {**totals, "in_flight": self.in_flight}
+    def _tell(self, connection: psycopg.Connection[object], *, ended: bool) -> Heard | None:
+        tour = self._running()
+        figures = {**asdict(tour.totals), "in_flight": tour.in_flight}
+        return tours.tell(connection, tour.lease, self._id, figures, tour.held_topics, ended=ended)
 
 
 def _lease(row: LeaseRow) -> Lease:

@@ -18,12 +18,11 @@ import logging
 import threading
 import time
 from contextlib import suppress
-from enum import StrEnum
 from uuid import UUID
 
 import psycopg
 
-from harvest_dagster.election.candidate import Candidate
+from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import FencedError, HarvestError, HarvestStateError
@@ -48,15 +47,6 @@ from harvest_dagster.postgres.names import TableName
 _log = logging.getLogger(__name__)
 _STOP_SECONDS = 10.0
 _WATCH_SECONDS = 0.5
-
-
-class State(StrEnum):
-    """The life of a harvest."""
-
-    CREATED = "created"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    STOPPED = "stopped"
 
 
 class Harvest:

@@ -23,8 +23,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from harvest_dagster.election.candidate import State
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.harvest.harvest import Harvest, State
+from harvest_dagster.harvest.harvest import Harvest
 
 _COUNTERS = {
     "published": "Records that Kafka has acknowledged",

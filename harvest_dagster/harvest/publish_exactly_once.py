@@ -14,7 +14,6 @@ leader that takes over purges the claims up to that number, and marks the others
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import cycle
@@ -26,8 +25,6 @@ from harvest_dagster.harvest.batch import Batch, Row
 from harvest_dagster.harvest.clients import Clients
 from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS
 from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
-
-_log = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 3600.0
 """A group's offsets expire when nobody commits them for days, so an idle leader repeats them."""

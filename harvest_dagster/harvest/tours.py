@@ -69,20 +69,14 @@ def tell(
     tour: UUID,
     figures: Mapping[str, int],
     held: Mapping[str, str],
+    *,
+    ended: bool,
 ) -> Heard | None:
     """Say how far a tour has come; hear nothing if another tour has taken its place."""
     values = {"name": lease.name, "shard": lease.shard, "epoch": lease.epoch, "id": tour, **figures}
-    values["held"] = Jsonb(dict(held))
+    values |= {"held": Jsonb(dict(held)), "ended": ended}
     with connection.cursor(row_factory=class_row(Heard)) as cursor:
         return cursor.execute(_SQL["tell"].text, values).fetchone()
-
-
-def end(
-    connection: psycopg.Connection[Any], lease: Lease, tour: UUID, figures: Mapping[str, int]
-) -> None:
-    """Write down that a tour has ended, and how far it has come."""
-    values = {"name": lease.name, "shard": lease.shard, "id": tour, **figures}
-    connection.execute(_SQL["end"].text, values)
 
 
 def ask_to_drain(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:

@@ -32,6 +32,7 @@ WITH told AS (
          , parked    = %(parked)s
          , in_flight = %(in_flight)s
          , held      = %(held)s
+         , ended_at  = CASE WHEN %(ended)s THEN clock_timestamp() END
      WHERE name = %(name)s AND shard = %(shard)s AND id = %(id)s
     RETURNING drain
 )
@@ -41,17 +42,6 @@ SELECT told.drain
      , extract(epoch FROM lease.expires_at - clock_timestamp())::float8 AS expires_in_seconds
   FROM told
   JOIN harvest.lease lease ON lease.name = %(name)s AND lease.shard = %(shard)s
-
--- end: write down that a tour has ended
-UPDATE harvest.tour
-   SET ended_at  = clock_timestamp()
-     , marked    = %(marked)s
-     , published = %(published)s
-     , purged    = %(purged)s
-     , remarked  = %(remarked)s
-     , parked    = %(parked)s
-     , in_flight = %(in_flight)s
- WHERE name = %(name)s AND shard = %(shard)s AND id = %(id)s AND ended_at IS NULL
 
 -- ask_to_drain: let a tour that runs find, when it tells next, that it is to end
 UPDATE harvest.tour

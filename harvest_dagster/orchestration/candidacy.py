@@ -9,7 +9,8 @@
     guard's thread                            stops the candidate when no tick has come for long
 
 A code location that is reloaded, or whose sensor is switched off, is not told: its ticks stop. So
-the guard resigns then, and whoever ticks next is elected. The tick itself blocks on nothing here.
+the guard resigns then, and whoever ticks next is elected. The tick itself blocks on nothing here,
+unless it finds that its settings have changed: then it waits for the old candidacy to hand over.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Candidacy:
         """Whether a tour of this shard is ours to start."""
         return self._candidate.leads(shard)
 
+    @property
     def failure(self) -> BaseException | None:
         """What ended it, if it has ended of itself."""
         return self._candidate.failure
@@ -130,7 +132,7 @@ def candidacy_of(config: HarvestConfig, sensor: str, topics: Sequence[str]) -> C
         if found is not None:
             del _candidacies[config.name]
             found.stop()
-            if found.failure() is not None:
-                raise HarvestStateError(str(found.failure()))
+            if found.failure is not None:
+                raise HarvestStateError(str(found.failure))
         made = _candidacies[config.name] = Candidacy(config, sensor, topics)
         return made

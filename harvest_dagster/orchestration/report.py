@@ -27,8 +27,10 @@ from harvest_dagster.orchestration.names import Names
 _CHANGED_SECONDS, _SAME_SECONDS, _TOPIC_SECONDS = 20.0, 600.0, 60.0
 _MOST_EVENTS = 10
 _ROWS = 20
-_LEASE_KINDS = {"acquired", "refreshed", "revoked", "fenced"}
-_REMARK_KINDS = {"remarked", "ambiguous"}
+_LEASE_KINDS = ("acquired", "refreshed", "revoked", "fenced")
+_REMARK_KINDS = ("remarked", "ambiguous")
+HISTORY_KINDS = _LEASE_KINDS + _REMARK_KINDS
+"""What the sensor reads: of all events, a storm of parked records would push these out."""
 AssetEvent: TypeAlias = "dg.AssetObservation | dg.AssetCheckEvaluation"
 Figures: TypeAlias = "dict[str, int | float]"
 

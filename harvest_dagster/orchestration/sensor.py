@@ -11,13 +11,14 @@ from itertools import chain
 import dagster as dg
 import psycopg
 
+from harvest_dagster.election import history
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.status import Status, read_status
 from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
 from harvest_dagster.orchestration.checks import table_verdict, verdicts
 from harvest_dagster.orchestration.names import Names
-from harvest_dagster.orchestration.report import AssetEvent, Cursor, Reporter
+from harvest_dagster.orchestration.report import HISTORY_KINDS, AssetEvent, Cursor, Reporter
 from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.orchestration.supervise import Step, Supervisor
 from harvest_dagster.orchestration.telling import ages
@@ -60,7 +61,8 @@ def _tick(
     table = TableName.parse(config.outbox)
     reporter = Reporter(names, Cursor.read(context.cursor))
     with harvest.outbox.connection("sensor") as connection:
-        status = read_status(connection, table, config.name, events=_EVENTS)
+        status = read_status(connection, table, config.name, events=0)
+        happened = history.read(connection, config.name, HISTORY_KINDS, limit=_EVENTS)
         judged = [*verdicts(status, config.shards)]
         if reporter.looks_closely(judged):
             judged.append(table_verdict(connection, table))
@@ -68,7 +70,7 @@ def _tick(
     steps = [supervisor.step(shard) for shard in range(config.shards)]
     events: list[AssetEvent] = [
         *chain(
-            reporter.history(status.events),
+            reporter.history(happened),
             reporter.figures(status),
             reporter.checks(judged),
             reporter.topics(candidacy.topics.latest),

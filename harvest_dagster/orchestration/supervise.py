@@ -8,7 +8,8 @@
     yes     -            in progress          it is starting, or ending
 
 A tour takes up an epoch of its own, so that one which was only believed to be gone writes nothing
-more; and the run's key has the epoch in it, so that a repeated tick starts no second tour.
+more. The run's key has the epoch and the last run in it: so a repeated tick starts no second tour,
+and a run that ended before it took its epoch keeps no other from starting.
 """
 
 from __future__ import annotations
@@ -93,12 +94,11 @@ class Supervisor:
                 f"{leads}, but the last {_times(failed)} failed: the next starts in {ages(left)};"
                 " open the last run to see why"
             )
-        epoch = str(lease.epoch)
-        tries = sum(record.dagster_run.tags.get(EPOCH_TAG) == epoch for record in runs)
+        epoch, last = str(lease.epoch), runs[0].dagster_run.run_id if runs else "first"
         return Step(
             f"{leads}, a tour is asked for",
             dg.RunRequest(
-                run_key=f"{self._names.key}/{shard}/{epoch}/{tries}",
+                run_key=f"{self._names.key}/{shard}/{epoch}/{last}",
                 run_config={"ops": {"mark": {"config": {"shard": shard}}}},
                 tags={
                     OUTBOX_TAG: self._names.key,

@@ -4,7 +4,7 @@
               last leader's was found
     publish   lets the engine's three stages stream, for as long as the lease lasts; says how far it
               is, and what happened
-    purge     settles the account: nothing of this tour may be left marked
+    purge     reports the account, and what a drain that was cut off has left to the next tour
 
 The engine (`harvest.delegate`) has threads of its own; the ops' thread, which is the run's main
 thread, waits and tells. Terminate raises in it, and `publish` then drains before it goes.
@@ -91,11 +91,15 @@ def tour_job(names: Names) -> dg.JobDefinition:
 
     @dg.op(name=names.job("purge"), required_resource_keys={names.key}, tags={"kind": "postgres"})
     def purge(context: dg.OpExecutionContext, tour: Delegate) -> None:
-        """Make sure that nothing is left marked, and report what was done."""
+        """Report what was done, and what is left."""
         harvest: HarvestConfig = getattr(context.resources, names.key).config()
         with _explained("the account could not be settled"), connect(harvest, "report") as reading:
             status = read_status(reading, TableName.parse(harvest.outbox), harvest.name, events=0)
         context.log.info(f"{told(tour.totals)}; {status.backlog.records:,} wait in the outbox")
+        if tour.in_flight:
+            context.log.warning(
+                f"{tour.in_flight:,} records did not settle in time: the next tour settles them"
+            )
         context.add_output_metadata(
             {
                 **_facts(tour.totals),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from harvest_dagster.embedded import Servers
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 from tests.integration.harvest.account import judge, read
+from tests.integration.harvest.load import Load
 from tests.integration.harvest.place import Place, place, until
 from tests.integration.harvest.running import spawn, start_harvest, start_tour
 
@@ -24,25 +24,6 @@ __all__ = ["place", "spawn", "start_harvest", "start_tour"]
 
 BUSY = {"mark_query_records": 50, "max_in_flight_records": 200, "io_error_backoff": 0.05}
 """Limits under which a backlog takes a while, in many batches, and failures are got over soon."""
-
-
-class Load:
-    """Stashes in one transaction after another, on a thread of its own, until stopped."""
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stash no more."""
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.wait(0.01):
-            self._place.put(20)
 
 
 @pytest.fixture

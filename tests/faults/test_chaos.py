@@ -14,7 +14,7 @@ from tests.integration.harvest.account import Reader, judge
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import Load
+    from tests.integration.harvest.load import Load
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import Process, Spawn
 

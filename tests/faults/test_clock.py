@@ -18,7 +18,7 @@ from tests.faults.conftest import BUSY, busy, settle
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import Load
+    from tests.integration.harvest.load import Load
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import Spawn, StartHarvest
 

@@ -15,7 +15,7 @@ from tests.integration.harvest.place import until
 from tests.integration.harvest.remains import producer_of, send
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import Load
+    from tests.integration.harvest.load import Load
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import RunningTour, StartTour
 

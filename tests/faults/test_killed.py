@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.faults.conftest import Load, busy, settle
+from tests.faults.conftest import busy, settle
 from tests.integration.harvest.account import PLAIN, Reader, judge, read
+from tests.integration.harvest.load import Load
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded import Servers
-    from tests.faults.conftest import Load
+    from tests.integration.harvest.load import Load
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import RunningTour, StartHarvest, StartTour
 

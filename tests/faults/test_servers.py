@@ -12,8 +12,9 @@ import pytest
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.process import is_alive
-from tests.faults.conftest import BUSY, Load, hung, new_place, processes, settle
+from tests.faults.conftest import BUSY, hung, new_place, processes, settle
 from tests.integration.harvest.account import Reader, Received, judge
+from tests.integration.harvest.load import Load
 from tests.integration.harvest.place import Place, a_while, until
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from harvest_dagster.election.candidate import State
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.events import Event, MeterRead
-from harvest_dagster.harvest.harvest import Harvest, State
+from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.tour import Tour
 
 PROGRAM = Path(__file__).with_name("program.py")

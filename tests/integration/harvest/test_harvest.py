@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harvest_dagster.election.candidate import State
 from harvest_dagster.errors import HarvestStateError, KafkaError
-from harvest_dagster.harvest.harvest import Harvest, State
+from harvest_dagster.harvest.harvest import Harvest
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import Place, a_while, until
 

@@ -70,7 +70,7 @@ def test_a_tour_is_started(instance: DagsterInstance) -> None:
     """A leader without a tour asks for one, with the epoch in its key and its tags."""
     found = step(instance, tours=[])
     assert found.request is not None
-    assert found.request.run_key == "harvest/0/7/0"
+    assert found.request.run_key == "harvest/0/7/first"
     assert found.request.tags["harvest/epoch"] == "7"
     assert found.line == "leader, epoch 7, a tour is asked for"
 
@@ -105,16 +105,27 @@ def test_a_tour_whose_process_is_gone(instance: DagsterInstance) -> None:
 
 def test_a_tour_that_was_terminated_is_started_anew(instance: DagsterInstance) -> None:
     """Terminate restarts the tour; the sensor's toggle is what ends leadership."""
-    run(instance, DagsterRunStatus.CANCELED, **{"harvest/epoch": "7"})
+    last = run(instance, DagsterRunStatus.CANCELED, **{"harvest/epoch": "7"})
     found = step(instance, tours=[tour(ended=True)])
     assert found.request is not None
-    assert found.request.run_key == "harvest/0/7/1"
+    assert found.request.run_key == f"harvest/0/7/{last.run_id}"
 
 
 def test_a_run_of_another_term_does_not_count(instance: DagsterInstance) -> None:
     """A tour of the last leader that still ends does not keep ours from starting."""
     run(instance, DagsterRunStatus.STARTED, **{HOLDER_TAG: "them"})
     assert step(instance, tours=[]).request is not None
+
+
+def test_no_number_of_runs_keeps_another_from_starting(instance: DagsterInstance) -> None:
+    """Dagster starts no second run of a key: so no two requests have the same, under any epoch."""
+    keys = set()
+    for _ in range(12):
+        request = step(instance, tours=[]).request
+        assert request is not None
+        keys.add(request.run_key)
+        run(instance, DagsterRunStatus.CANCELED, **{"harvest/epoch": "7"})
+    assert len(keys) == 12
 
 
 def test_failures_are_followed_by_pauses(

@@ -1,0 +1,26 @@
+"""Somebody who stashes all the time."""
+
+from __future__ import annotations
+
+import threading
+
+from tests.integration.harvest.place import Place
+
+
+class Load:
+    """Stashes in one transaction after another, on a thread of its own, until stopped."""
+
+    def __init__(self, place: Place, count: int = 20, pause: float = 0.01) -> None:
+        self._place, self._count, self._pause = place, count, pause
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stash no more."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._pause):
+            self._place.put(self._count)
