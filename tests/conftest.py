@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,10 +17,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from filelock import FileLock
 from psycopg.rows import dict_row
 
 from harvest_dagster import embedded
+from harvest_dagster.cli import main
 from harvest_dagster.embedded import Servers
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox.schema import Kind, create
@@ -103,17 +104,12 @@ Harvest = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def harvest(database: str) -> Harvest:
-    """Run the command `harvest` on this test's database."""
+    """Run the command `harvest` on this test's database, in this process, which is faster."""
 
     def run(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "harvest_dagster", *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "HARVEST_POSTGRES": database, **environment},
-        )
+        known = {"HARVEST_POSTGRES": database, **environment}
+        ended = CliRunner().invoke(main, words, input=stdin, env=known, catch_exceptions=False)
+        return subprocess.CompletedProcess(words, ended.exit_code, ended.stdout, ended.stderr)
 
     return run
 

@@ -31,3 +31,11 @@ def project(
     """A project of this test's own, for which nothing runs yet: see `dagster_dev`."""
     with new_project(tmp_path_factory.mktemp("own") / "project", servers, template) as project:
         yield project
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests that share a Dagster run in one worker, since each worker starts its own."""
+    for item in items:
+        if "dagster_ui" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("dagster_ui"))

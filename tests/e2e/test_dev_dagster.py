@@ -20,6 +20,7 @@ def left_of(running: DagsterDev) -> list[str]:
     return [" ".join(each.cmdline()) for each in running.processes()]
 
 
+@pytest.mark.long
 def test_it_ends_with_all_that_it_started_and_keeps_what_was(project: Project) -> None:
     """SIGTERM ends it politely; started again, its runs are there."""
     with dagster_dev(project) as running:

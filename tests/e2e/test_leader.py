@@ -119,10 +119,11 @@ def reload(shop: Shop) -> None:
 Fault = Callable[[Shop], None]
 FAULTS = [
     pytest.param([terminate, kill_worker], id="run"),
-    pytest.param([reload, kill_code_server], id="code_server", marks=pytest.mark.long),
+    pytest.param([reload, kill_code_server], id="code_server"),
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("faults", FAULTS)
 def test_it_goes_on(shop: Shop, faults: list[Fault]) -> None:
     """Whatever happens another tour goes on, and readers see all, once, in order."""

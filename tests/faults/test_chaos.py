@@ -66,7 +66,7 @@ class Chaos:
     ("delivery", "seed", "seconds"),
     [
         ("exactly_once", 1, 6.0),
-        ("at_least_once", 2, 6.0),
+        pytest.param("at_least_once", 2, 6.0, marks=pytest.mark.long),
         pytest.param("exactly_once", 3, 30.0, marks=pytest.mark.long),
         pytest.param("at_least_once", 4, 30.0, marks=pytest.mark.long),
     ],

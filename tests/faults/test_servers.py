@@ -62,6 +62,7 @@ def each_survived(servers: Servers, places: dict[str, Place], faults: list[Fault
         settle(place, delivery)
 
 
+@pytest.mark.long
 def test_the_only_broker_is_killed(own_servers: Own, start_harvest: StartHarvest) -> None:
     """The only broker is killed at work, and comes back: all goes out all right."""
     servers = own_servers()
