@@ -122,6 +122,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _make_template(servers: Servers, admin: psycopg.Connection[Any]) -> None:
+    # Nothing here need outlive the machine's crash, and databases come and go five times faster.
+    admin.execute("ALTER SYSTEM SET fsync = off")
+    admin.execute("SELECT pg_reload_conf()")
     draft = f"{TEMPLATE}_draft"
     admin.execute(f"DROP DATABASE IF EXISTS {draft}")
     admin.execute(f"CREATE DATABASE {draft}")

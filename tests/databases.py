@@ -16,7 +16,7 @@ def new_database(servers: Servers, template: str) -> Iterator[str]:
     """Give the URL of a copy of a template, which goes when the block ends."""
     name = f"test_{uuid.uuid4().hex}"
     with psycopg.connect(servers.postgres, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE {template} STRATEGY WAL_LOG')
+        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE {template} STRATEGY FILE_COPY')
     try:
         yield url_of(servers, name)
     finally:
