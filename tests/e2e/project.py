@@ -8,7 +8,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psycopg
@@ -62,6 +62,17 @@ def new_project(folder: Path, servers: Servers, template: str) -> Iterator[Proje
     with new_database(servers, template) as url:
         yield Project(folder, url, servers)
     with psycopg.connect(servers.postgres, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@contextmanager
+def beside(project: Project, folder: Path) -> Iterator[Project]:
+    """Copy a project for a Dagster of its own, whose sensor stands for the same election."""
+    name = f"dagster_{uuid.uuid4().hex}"
+    copy_location(folder, name)
+    shutil.copy(project.folder / "resources" / "harvest.py", folder / "resources")
+    yield replace(project, folder=folder)
+    with psycopg.connect(project.servers.postgres, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
