@@ -23,6 +23,7 @@ from benchmarks.ceilings import loop, raw_copy_out, raw_produce
 from benchmarks.place import Place, place
 from benchmarks.report import Result, medians, peak_memory, report
 from harvest_dagster.election import lease as leases
+from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
 
 _PLAIN = "plain loop, in transactions"
@@ -117,6 +118,7 @@ def drain(here: Place, delivery: str, records: int, **limits: int) -> float:
     config = here.config(delivery, **limits)
     with psycopg.connect(here.url, autocommit=True) as connection:
         lease = leases.acquire(connection, config.name, 0, "benchmark", 3600)
+    settle_heap()
     tour = Tour(config, lease, lambda: True)
     thread = threading.Thread(target=tour.run)
     thread.start()

@@ -27,6 +27,7 @@ from benchmarks.place import Place, place
 from benchmarks.report import Result, report
 from harvest_dagster import stash
 from harvest_dagster.election import lease as leases
+from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
 
 _SETTLE_SECONDS = 3
@@ -169,6 +170,7 @@ def _child(fields: dict[str, Any], role: str, rate: int, seconds: int) -> None:
     config = here.config(role)
     with psycopg.connect(here.url, autocommit=True) as connection:
         lease = leases.acquire(connection, config.name, 0, "benchmark", 3600)
+    settle_heap()
     tour = Tour(config, lease, lambda: True)
     thread = threading.Thread(target=tour.run)
     thread.start()

@@ -22,6 +22,7 @@ import psycopg
 from benchmarks.place import Place, place
 from benchmarks.report import Result, medians, report
 from harvest_dagster.election import lease as leases
+from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
 from harvest_dagster.orchestration import (
     HarvestResource,
@@ -90,6 +91,7 @@ def _rate(here: Place, records: int) -> float:
 
 def _child(how: str, here: Place) -> None:
     if how == _PLAIN:
+        settle_heap()
         with psycopg.connect(here.url, autocommit=True) as connection:
             lease = leases.acquire(connection, here.leader_topic, 0, "benchmark", 3600)
         threading.Thread(target=Tour(here.config("exactly_once"), lease, lambda: True).run).start()

@@ -26,6 +26,7 @@ from harvest_dagster.cli.options import outbox_option, postgres_option
 from harvest_dagster.config import load_settings
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.metrics import metrics_served
 from harvest_dagster.harvest.reaper_yaml import Reaper, load_reaper_yaml
 
@@ -75,6 +76,7 @@ def reap(
     config, level = _configured(file, outbox, postgres)
     if metrics is not None:
         config = HarvestConfig.model_validate({**dict(config), "metrics": metrics})
+    settle_heap()
     with logged(form, level) as console:
         harvest = Harvest(config)
         with metrics_served(harvest, config.metrics) if config.metrics else nullcontext() as where:

@@ -25,6 +25,7 @@ from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.status import read_status
 from harvest_dagster.harvest.tour import Totals
 from harvest_dagster.orchestration.names import OUTBOX_TAG, Names
@@ -59,6 +60,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
     )
     def mark(context: dg.OpExecutionContext, config: TourConfig) -> Any:  # noqa: ANN401 - Dagster's outputs
         """Take up the lease, and recover what the last leader left."""
+        settle_heap()
         harvest: HarvestConfig = getattr(context.resources, names.key).config()
         delegate = Delegate(harvest, config.shard, context.run_id)
         with _explained("the tour could not begin"):
