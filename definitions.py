@@ -2,19 +2,27 @@
 
 import dagster as dg
 
+from assets import sales, tills
 from assets.orders import orders
 from resources.database import DatabaseResource
 from resources.harvest import harvest
+from resources.lake import Lake
+from resources.shop import Shop
+from resources.spark import spark
 from sensors import leader
 
 defs = dg.Definitions.merge(
     leader.defs,
     dg.Definitions(
-        assets=[orders],
+        assets=[orders, *dg.load_assets_from_modules([tills, sales])],
         resources={
             "database": DatabaseResource(),
             "outbox": harvest.outbox,
             "kafka": harvest.kafka,
+            "shop": Shop(database=DatabaseResource(), outbox=harvest.outbox, kafka=harvest.kafka),
+            "lake": Lake(),
+            "spark": spark,
         },
+        executor=dg.in_process_executor,  # so that the assets of a run share one Spark session
     ),
 )

@@ -8,6 +8,7 @@ from harvest_dagster.orchestration.resources import (
     NeliResource,
     OutboxResource,
 )
+from harvest_dagster.orchestration.stashing import Repeat, stash_key, stash_report
 
 __all__ = [
     "HarvestResource",
@@ -15,5 +16,8 @@ __all__ = [
     "NeliResource",
     "OutboxComponent",
     "OutboxResource",
+    "Repeat",
     "harvest_definitions",
+    "stash_key",
+    "stash_report",
 ]

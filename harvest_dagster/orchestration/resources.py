@@ -46,6 +46,10 @@ class OutboxResource(dg.ConfigurableResource[None]):
         """Tell the table, checked."""
         return TableName.parse(load_settings(outbox=self.table).outbox)
 
+    def options(self) -> dict[str, str]:
+        """Tell Spark's options for it, with the password; never print them."""
+        return {"url": self.url(), "outbox": str(self.table_name())}
+
     @contextmanager
     def connection(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:
         """Connect, each statement being a transaction of its own."""

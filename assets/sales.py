@@ -1,0 +1,125 @@
+"""Sales: orders cleaned and summed up by Spark, and what the company is told of them."""
+
+import dagster as dg
+from dagster_pyspark import LazyPySparkResource
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from assets.days import DAYS
+from harvest_dagster.orchestration import Repeat, stash_key, stash_report
+from harvest_dagster.spark import register, transaction
+from resources.lake import Lake
+from resources.shop import Shop
+
+DAILY_SALES = """CREATE TABLE IF NOT EXISTS daily_sales (
+    day date, customer text, orders bigint NOT NULL, cents bigint NOT NULL,
+    PRIMARY KEY (day, customer))"""
+PAYMENT = "order string, customer string, cents bigint"
+
+
+@dg.asset(
+    partitions_def=DAYS,
+    deps=["till_orders"],
+    group_name="sales",
+    kinds={"pyspark", "parquet"},
+    owners=["team:shop"],
+)
+def clean_orders(
+    context: dg.AssetExecutionContext, spark: LazyPySparkResource, lake: Lake
+) -> dg.MaterializeResult[None]:
+    """Orders of a day, each once, and with its customer."""
+    day = context.partition_key
+    raw = spark.spark_session.read.parquet(lake.day("till_orders", day))
+    raw.where("customer IS NOT NULL").dropDuplicates(["order"]).write.mode("overwrite").parquet(
+        lake.day("clean_orders", day)
+    )
+    return dg.MaterializeResult()
+
+
+@dg.asset(
+    partitions_def=DAYS,
+    deps=[clean_orders],
+    group_name="sales",
+    kinds={"pyspark", "postgres"},
+    owners=["team:shop"],
+)
+def daily_sales(
+    context: dg.AssetExecutionContext,
+    config: Repeat,
+    spark: LazyPySparkResource,
+    lake: Lake,
+    shop: Shop,
+) -> dg.MaterializeResult[None]:
+    """What each customer bought on a day: a row and a message, both or neither."""
+    day = context.partition_key
+    orders = spark.spark_session.read.parquet(lake.day("clean_orders", day))
+    sales = orders.groupBy("customer").agg(
+        F.lit(day).cast("date").alias("day"),
+        F.count("order").alias("orders"),
+        F.sum("cents").alias("cents"),
+    )
+    messages = sales.select(F.col("customer").alias("key"), F.struct("*").alias("value"))
+    shop.database.execute(DAILY_SALES)
+    shop.kafka.ensure_topic("daily-sales")
+    with transaction(
+        spark.spark_session,
+        key=stash_key(context),
+        on_repeat=config.on_repeat,
+        **shop.outbox.options(),
+    ) as write:
+        write.replace(sales, "daily_sales", day=day)
+        write.stash(messages, topic="daily-sales")
+    return dg.MaterializeResult(metadata=stash_report(write, sample=sales))
+
+
+@dg.asset(
+    partitions_def=DAYS,
+    deps=[clean_orders],
+    group_name="sales",
+    kinds={"pyspark", "kafka"},
+    owners=["team:shop"],
+)
+def large_orders(
+    context: dg.AssetExecutionContext,
+    config: Repeat,
+    spark: LazyPySparkResource,
+    lake: Lake,
+    shop: Shop,
+) -> dg.MaterializeResult[None]:
+    """A message for each large order of a day, in the order of their time."""
+    orders = spark.spark_session.read.parquet(lake.day("clean_orders", context.partition_key))
+    large = orders.where("cents > 19000").select(
+        F.col("customer").alias("key"), F.struct("order", "cents", "at").alias("value"), "at"
+    )
+    shop.kafka.ensure_topic("large-orders")
+    with transaction(
+        spark.spark_session,
+        key=stash_key(context),
+        on_repeat=config.on_repeat,
+        **shop.outbox.options(),
+    ) as write:
+        write.stash(large, topic="large-orders", order_by=["at"])
+    return dg.MaterializeResult(metadata=stash_report(write, sample=large))
+
+
+@dg.asset(
+    deps=["till_payments"],
+    group_name="sales",
+    kinds={"pyspark", "kafka"},
+    owners=["team:shop"],
+)
+def payment_feed(spark: LazyPySparkResource, lake: Lake, shop: Shop) -> dg.MaterializeResult[None]:
+    """A message for each payment that is new since the last time, as a stream that ends."""
+    shop.kafka.ensure_topic("payments")
+    register(spark.spark_session)
+    payments = spark.spark_session.readStream.schema(PAYMENT).parquet(lake.days("till_payments"))
+    stream = (
+        payments.select(F.col("customer").alias("key"), F.struct("*").alias("value"))
+        .writeStream.format("outbox")
+        .options(topic="payments", key="payment_feed", **shop.outbox.options())
+        .option("checkpointLocation", lake.checkpoint("payment_feed"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    stream.awaitTermination()
+    stashed = sum(progress.numInputRows for progress in stream.recentProgress)
+    return dg.MaterializeResult(metadata={"stashed": stashed})

@@ -1,0 +1,166 @@
+"""The commit: one transaction that moves what was staged, and remembers under which key.
+
+1. take the key's lock, so that of two writers of one key the second sees what the first did;
+2. look whether it is written already: by this very write (Spark may ask twice), or by another one
+   (then `on_repeat` decides);
+3. move rows, then messages, and count: what a crash of PostgreSQL took from the unlogged staging
+   tables would be missed here, and nothing is written;
+4. record the key.
+
+It runs on the driver, or in the process that Spark starts for a commit, and blocks for as long as
+the move takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+from psycopg.sql import Composed
+from psycopg.types.json import Jsonb
+
+from harvest_dagster.errors import OutboxError
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
+from harvest_dagster.spark.options import OnRepeat
+from harvest_dagster.spark.staging import Staging, settled
+
+_SQL = statements("harvest_dagster.spark", "commit.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What becomes of a staging table: messages of an outbox, or rows of another table."""
+
+    staging: Staging
+    into: TableName
+    insert: Composed
+    are_messages: bool
+    vacate: Composed | None = None
+    place: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A write that wants to be committed."""
+
+    write: UUID
+    key: str | None
+    outbox: TableName
+    on_repeat: OnRepeat = "skip"
+    batch: int | None = None
+    """Of a stream, which goes through its batches one by one."""
+
+    @property
+    def known_as(self) -> str:
+        """Tell the key, if need be one that nobody else has."""
+        return self.key if self.key is not None else str(self.write)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write has done; `repeated` if it was done already, and nothing was written now."""
+
+    write: UUID
+    batch: int
+    outbox: str
+    messages: int
+    first_id: int | None
+    last_id: int | None
+    tables: dict[str, int] = field(default_factory=dict)
+    repeated: bool = False
+
+
+def commit(connection: psycopg.Connection[Any], request: Request, moves: Sequence[Move]) -> Written:
+    """Write all of it, or tell that it is written."""
+    with connection.transaction():
+        connection.execute(_SQL["lock"].text, (request.known_as,))
+        known = last_written(connection, request.known_as)
+        if known is not None and is_repeated(known, request):
+            return replace(known, repeated=True)
+        written = _moved(connection, request, moves)
+        if known is not None and request.batch is None:
+            written = replace(written, batch=known.batch + 1)
+        _record(connection, request, written)
+    return written
+
+
+def last_written(connection: psycopg.Connection[Any], key: str) -> Written | None:
+    """Tell the last write of a key."""
+    with connection.cursor(row_factory=class_row(Written)) as cursor:
+        return cursor.execute(_SQL["written"].text, (key,)).fetchone()
+
+
+def is_repeated(known: Written, request: Request) -> bool:
+    """Tell whether what is asked for was done, or raise if it should not be asked for."""
+    if known.write == request.write and request.batch in {None, known.batch}:
+        return True
+    if request.batch is not None:
+        if request.batch < known.batch:
+            raise OutboxError(
+                f"key: the stream {request.known_as} has committed batch {known.batch}, and now"
+                f" comes {request.batch}: its checkpoint is gone or another's; go on from the right"
+                " one, or begin anew under another key"
+            )
+        return request.batch == known.batch
+    if request.on_repeat == "error":
+        raise OutboxError(
+            f"key: {request.known_as} was written already, {known.messages:,} messages and"
+            f" {sum(known.tables.values()):,} rows; give another key, or onRepeat skip or again"
+        )
+    return request.on_repeat == "skip"
+
+
+def _moved(connection: psycopg.Connection[Any], request: Request, moves: Sequence[Move]) -> Written:
+    written = Written(request.write, request.batch or 0, str(request.outbox), 0, None, None)
+    for move in moves:
+        attempts, expected = settled(connection, move.staging)
+        if move.vacate is not None:
+            connection.execute(move.vacate, move.place)
+        cursor = connection.execute(move.insert, (attempts,))
+        if move.are_messages:
+            count, first, last = cursor.fetchone() or (0, None, None)
+            written = _with_messages(written, count, first, last)
+        else:
+            count = cursor.rowcount
+            rows = written.tables.get(str(move.into), 0) + count
+            written = replace(written, tables={**written.tables, str(move.into): rows})
+        if count != expected:
+            raise OutboxError(
+                f"of {expected:,} rows staged for {move.into} there are {count:,}: PostgreSQL was"
+                " restarted in the middle, or a trigger drops rows; nothing is written, write again"
+            )
+    return written
+
+
+def _with_messages(written: Written, count: int, first: int | None, last: int | None) -> Written:
+    if not count:
+        return written
+    return replace(
+        written,
+        messages=written.messages + count,
+        first_id=first if written.first_id is None else written.first_id,
+        last_id=last,
+    )
+
+
+def _record(connection: psycopg.Connection[Any], request: Request, written: Written) -> None:
+    connection.execute(
+        _SQL["record"].text,
+        (
+            request.known_as,
+            written.write,
+            written.batch,
+            written.outbox,
+            written.messages,
+            written.first_id,
+            written.last_id,
+            Jsonb(written.tables),
+            request.key is None,
+        ),
+    )
+    connection.execute(_SQL["forget_passing"].text)

@@ -1,0 +1,30 @@
+-- lock: writes of one key go one after the other
+SELECT pg_advisory_xact_lock(hashtextextended('harvest.written ' || %s, 0))
+
+-- written: the last write of a key
+SELECT write, batch, outbox, messages, first_id, last_id, tables FROM harvest.written WHERE key = %s
+
+-- messages: those of the attempts that count, into the outbox
+WITH moved AS (
+     INSERT INTO {table} ({columns})
+     SELECT {values} FROM {staging} WHERE attempt = ANY (%s) {order}
+  RETURNING id)
+SELECT count(*), min(id), max(id) FROM moved
+
+-- rows: those of the attempts that count, into a table
+INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE attempt = ANY (%s) {conflict}
+
+-- vacate: make room for the rows that come instead
+DELETE FROM {table} WHERE {condition}
+
+-- record: this write is done
+INSERT INTO harvest.written
+       (key, write, batch, outbox, messages, first_id, last_id, tables, passing)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+    ON CONFLICT (key) DO UPDATE
+   SET write = EXCLUDED.write, batch = EXCLUDED.batch, at = now(), outbox = EXCLUDED.outbox
+     , messages = EXCLUDED.messages, first_id = EXCLUDED.first_id, last_id = EXCLUDED.last_id
+     , tables = EXCLUDED.tables
+
+-- forget_passing: a write whose key is its own id can't be repeated after so long
+DELETE FROM harvest.written WHERE passing AND at < now() - interval '1 day'

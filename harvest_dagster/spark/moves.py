@@ -1,0 +1,107 @@
+"""How what is staged becomes rows of a table, or messages of an outbox: the statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg.sql import SQL, Composable, Identifier
+
+from harvest_dagster.errors import ConfigError, OutboxError
+from harvest_dagster.outbox.table import CATALOGUE
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
+from harvest_dagster.spark.commit import Move
+from harvest_dagster.spark.messages import ORDER, MessageEncoder
+from harvest_dagster.spark.staging import Column, Staging
+
+_SQL = statements("harvest_dagster.spark", "commit.sql")
+_COMMA, _AND = SQL(", "), SQL(" AND ")
+
+
+def messages_move(staging: Staging, encoder: MessageEncoder) -> Move:
+    """Move messages into the outbox, in the order that was asked for."""
+    names = [c.name for c in staging.columns if not c.name.startswith(ORDER)]
+    values: list[Composable] = [*map(Identifier, names)]
+    if encoder.shape.wants_time:
+        names, values = [*names, "create_time"], [*values, SQL("now()")]
+    by = [c.name for c in staging.columns if c.name.startswith(ORDER)]
+    # As Spark sorts: nulls first, and text by its bytes.
+    order = SQL("ORDER BY {}").format(
+        _COMMA.join(SQL("{} NULLS FIRST").format(Identifier(name)) for name in by)
+    )
+    insert = _SQL["messages"].sql(
+        table=encoder.outbox.table,
+        columns=_COMMA.join(map(Identifier, names)),
+        values=_COMMA.join(values),
+        staging=staging.table,
+        order=order if by else SQL(""),
+    )
+    return Move(staging, encoder.outbox.table, insert, are_messages=True)
+
+
+class TableMoves:
+    """Moves into one business table, as its catalogue has it."""
+
+    def __init__(self, connection: psycopg.Connection[Any], table: TableName) -> None:
+        rows = connection.execute(CATALOGUE["columns"].text, (table.sql,)).fetchall()
+        if not rows:
+            raise OutboxError(f"there is no table {table}: create it, or mend the search path")
+        self._table, self._types = table, {row[0]: row[1] for row in rows}
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that the table does not have."""
+        for name in columns:
+            if name not in self._types:
+                raise ConfigError(
+                    f"{self._table} has no column {name}; there are {', '.join(self._types)}"
+                )
+
+    def append(self, staging: Staging) -> Move:
+        """Add the rows."""
+        return self._move(staging, SQL(""))
+
+    def upsert(self, staging: Staging, key: Sequence[str]) -> Move:
+        """Add the rows whose key is new, and update the others."""
+        rest = [column.name for column in staging.columns if column.name not in key]
+        update: Composable = SQL("NOTHING")
+        if rest:
+            update = SQL("UPDATE SET {}").format(
+                _COMMA.join(SQL("{0} = EXCLUDED.{0}").format(Identifier(name)) for name in rest)
+            )
+        conflict = SQL("ON CONFLICT ({}) DO {}").format(_COMMA.join(map(Identifier, key)), update)
+        return self._move(staging, conflict)
+
+    def replace(self, staging: Staging, where: Mapping[str, Any]) -> Move:
+        """Put the rows in the place of those where columns have these values."""
+        condition = _AND.join(SQL("{} = %s").format(Identifier(name)) for name in where)
+        vacate = SQL(_SQL["vacate"].text).format(
+            table=SQL(self._table.sql),
+            condition=condition if where else SQL("true"),
+        )
+        return self._move(staging, SQL(""), vacate, tuple(where.values()))
+
+    def _move(
+        self,
+        staging: Staging,
+        conflict: Composable,
+        vacate: Any = None,  # noqa: ANN401 - a statement, or None
+        place: tuple[Any, ...] = (),
+    ) -> Move:
+        insert = _SQL["rows"].sql(
+            table=self._table,
+            columns=_COMMA.join(Identifier(column.name) for column in staging.columns),
+            values=_COMMA.join(self._value(column) for column in staging.columns),
+            staging=staging.table,
+            conflict=conflict,
+        )
+        return Move(staging, self._table, insert, are_messages=False, vacate=vacate, place=place)
+
+    def _value(self, column: Column) -> Composable:
+        """Cast to the column's own type, whose length the insert then checks."""
+        wanted = SQL(self._types[column.name])
+        is_list = column.type is not None and column.type.endswith("[]")
+        if is_list and self._types[column.name] in {"json", "jsonb"}:
+            return SQL("to_json({})::{}").format(Identifier(column.name), wanted)
+        return SQL("{}::{}").format(Identifier(column.name), wanted)

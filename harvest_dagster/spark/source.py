@@ -1,0 +1,185 @@
+"""`format("outbox")`: a data source of Spark's, written to as to any other.
+
+Which process runs what, as Spark has it; none of them is the driver's own Python:
+
+    planning     OutboxSource.writer()    checks columns and options, creates the staging table
+    each task    write()                  copies its batches into the staging table
+    the end      commit() or abort()      moves what counts, or drops it all
+
+All of them block on PostgreSQL alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceWriter,
+    WriterCommitMessage,
+)
+
+from harvest_dagster.errors import ConfigError
+from harvest_dagster.spark.commit import Request, commit
+from harvest_dagster.spark.messages import MessageEncoder
+from harvest_dagster.spark.moves import messages_move
+from harvest_dagster.spark.options import Options
+from harvest_dagster.spark.plan import Plan, make_plan, was_written
+from harvest_dagster.spark.read import SCHEMA, OutboxReader
+from harvest_dagster.spark.staging import Staged, Staging, connect, copy, drop, ensure, settle
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+@dataclass
+class Done(WriterCommitMessage):
+    """What a task has staged."""
+
+    staged: Staged
+    staging: Staging
+
+
+class OutboxSource(DataSource):
+    """An outbox: messages are appended in batches or streams, and read to look at them."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Tell what `format` calls it."""
+        return "outbox"
+
+    def schema(self) -> str:
+        """Tell what a read gives."""
+        return SCHEMA[Options.read(self.options).table]
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - ours is fixed
+        """Read what waits, or what is parked."""
+        return OutboxReader(Options.read(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
+        """Append a DataFrame."""
+        options = Options.read(self.options)
+        if overwrite:
+            raise ConfigError('an outbox is appended to: give mode("append")')
+        if options.key is not None and was_written(options):
+            return NothingWriter()
+        planned = make_plan(options, schema)
+        return StagingWriter(planned) if options.into else BatchWriter(planned, options)
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: FBT001 - Spark's
+    ) -> OutboxStreamWriter:
+        """Append a stream's batches, each once."""
+        options = Options.read(self.options)
+        if overwrite:
+            raise ConfigError('an outbox is appended to: give outputMode("append")')
+        if options.key is None:
+            raise ConfigError(
+                "key: a stream needs one, under which its batches are known when it starts again;"
+                ' give .option("key", "...")'
+            )
+        return OutboxStreamWriter(make_plan(options, schema, creates=False), options)
+
+
+class NothingWriter(DataSourceArrowWriter):
+    """Writes nothing, since all of it was written before."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Let a task's batches go by; Spark wants them taken."""
+        for _ in iterator:
+            pass
+        return WriterCommitMessage()
+
+
+@dataclass
+class StagingWriter(DataSourceArrowWriter):
+    """Stages rows, for a transaction to move them."""
+
+    plan: Plan
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Stage a task's batches."""
+        return _staged(self.plan, iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remember which attempts count."""
+        with connect(self.plan.url) as connection:
+            settle(connection, self.plan.staging, _counted(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - Spark's
+        """Drop what was staged."""
+        with connect(self.plan.url) as connection:
+            drop(connection, self.plan.staging.name)
+
+
+@dataclass
+class BatchWriter(StagingWriter):
+    """Writes messages in one transaction of its own."""
+
+    options: Options
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Move the messages, unless it is done."""
+        request = self.plan.request(self.options)
+        _finish(self.plan, request, messages)
+
+
+@dataclass
+class OutboxStreamWriter(DataSourceStreamArrowWriter):
+    """Writes each batch of a stream in a transaction, together with the batch's number.
+
+    Spark makes one for the tasks of a batch, and another one for its commit: so the tasks create
+    the staging table, and tell its name.
+    """
+
+    plan: Plan
+    options: Options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Stage a task's batches."""
+        plan = self.plan
+        with connect(plan.url) as connection:
+            ensure(connection, plan.write, plan.staging, plan.outbox)
+        return _staged(plan, iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
+        """Move the batch's messages, unless it is done."""
+        for staging in _stagings(messages):
+            planned = replace(self.plan, staging=staging)
+            _finish(planned, planned.request(self.options, batchId), messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
+        """Drop what was staged, as far as tasks have told where."""
+        with connect(self.plan.url) as connection:
+            for staging in _stagings(messages):
+                drop(connection, staging.name)
+
+
+def _staged(planned: Plan, batches: Iterator[pa.RecordBatch]) -> Done:
+    return Done(copy(planned.url, planned.staging, batches, planned.encoder), planned.staging)
+
+
+def _finish(
+    planned: Plan, request: Request, messages: Sequence[WriterCommitMessage | None]
+) -> None:
+    encoder = cast("MessageEncoder", planned.encoder)
+    with connect(planned.url) as connection:
+        settle(connection, planned.staging, _counted(messages))
+        commit(connection, request, [messages_move(planned.staging, encoder)])
+        drop(connection, planned.staging.name)
+
+
+def _counted(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
+    return [message.staged for message in messages if isinstance(message, Done)]
+
+
+def _stagings(messages: Sequence[WriterCommitMessage | None]) -> set[Staging]:
+    return {message.staging for message in messages if isinstance(message, Done)}

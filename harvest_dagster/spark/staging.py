@@ -1,0 +1,169 @@
+"""Staging: unlogged tables that tasks copy into, until one transaction moves what counts.
+
+    driver    create()       a table, remembered in harvest.staged
+    tasks     copy()         each attempt under a number of its own, in a transaction of its own
+    driver    settle()       the attempts whose tasks Spark has accepted
+    driver    commit         moves their rows, in the one transaction that makes them visible
+    driver    drop()
+
+A task that fails, or is run twice, leaves rows under a number that nobody moves. A table that a
+dead writer has left is dropped by a later one. Since the tables are unlogged PostgreSQL empties
+them when it crashes: what is moved is counted, so that this can't pass for success.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+import pyarrow as pa
+from psycopg.sql import SQL, Composable, Identifier
+
+from harvest_dagster.errors import OutboxError
+from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
+from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows, slices
+
+SCHEMA = "harvest_staging"
+DEAD_AFTER = timedelta(hours=6)
+_SQL = statements("harvest_dagster.spark", "staging.sql")
+_ATTEMPT_BITS = 63
+
+Encode = Callable[[pa.RecordBatch], Sequence[pa.Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What an attempt of a task has staged."""
+
+    attempt: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a staging table: of a type, or of the type that the outbox has it in."""
+
+    name: str
+    type: LiteralString | None = None
+
+    def sql(self) -> Composable:
+        """Write it as the statement `create` wants it."""
+        named = Identifier(self.name)
+        return named if self.type is None else SQL("NULL::{} AS {}").format(SQL(self.type), named)
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A staging table, and what its columns hold beside the attempt."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def table(self) -> TableName:
+        """The table."""
+        return TableName(self.name, SCHEMA)
+
+
+def connect(url: str) -> psycopg.Connection[Any]:
+    """Connect, on the driver or in a task; each statement is a transaction of its own."""
+    return psycopg.connect(
+        connection_string(url), autocommit=True, application_name="harvest spark"
+    )
+
+
+def new_name(write: UUID) -> str:
+    """Make a name for a staging table."""
+    return f"{write.hex}_{secrets.token_hex(4)}"
+
+
+def create(
+    connection: psycopg.Connection[Any], write: UUID, staging: Staging, outbox: TableName | None
+) -> None:
+    """Create a staging table, and drop what dead writers have left."""
+    _clean(connection)
+    with connection.transaction():
+        _create(connection, write, staging, outbox)
+
+
+def ensure(
+    connection: psycopg.Connection[Any], write: UUID, staging: Staging, outbox: TableName | None
+) -> None:
+    """Create a staging table unless another task has done so."""
+    with connection.transaction():
+        connection.execute(_SQL["lock_name"].text, (staging.name,))
+        row = connection.execute(_SQL["is_there"].text, (staging.name,)).fetchone()
+        if row is None or not row[0]:
+            _create(connection, write, staging, outbox)
+
+
+def _create(
+    connection: psycopg.Connection[Any], write: UUID, staging: Staging, outbox: TableName | None
+) -> None:
+    source = SQL("") if outbox is None else _SQL["source"].sql(table=outbox)
+    connection.execute(_SQL["register"].text, (staging.name, write))
+    connection.execute(
+        _SQL["create"].sql(
+            staging=staging.table,
+            columns=SQL(", ").join(column.sql() for column in staging.columns),
+            source=source,
+        )
+    )
+
+
+def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: Encode) -> Staged:
+    """Copy a task's batches, all or none, under a number that no other attempt has."""
+    attempt, rows = secrets.randbits(_ATTEMPT_BITS), 0
+    columns = SQL(", ").join(Identifier(column.name) for column in staging.columns)
+    with connect(url) as connection, connection.transaction():
+        statement = _SQL["copy"].sql(staging=staging.table, columns=columns)
+        with connection.cursor().copy(statement) as into:
+            into.write(HEAD)
+            for batch in batches:
+                for part in slices(batch):
+                    into.write(memoryview(copy_rows(encode(part), attempt)))
+                    rows += part.num_rows
+            into.write(TAIL)
+        connection.execute(_SQL["touch"].text, (staging.name,))
+    return Staged(attempt, rows)
+
+
+def settle(connection: psycopg.Connection[Any], staging: Staging, staged: Sequence[Staged]) -> None:
+    """Remember the attempts that count."""
+    rows = sum(each.rows for each in staged)
+    attempts = [each.attempt for each in staged if each.rows]
+    connection.execute(_SQL["settle"].text, (attempts, rows, staging.name))
+
+
+def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list[int], int]:
+    """Tell the attempts that count, and how many rows they have staged."""
+    found = connection.execute(_SQL["settled"].text, (staging.name,)).fetchone()
+    if found is None:
+        raise OutboxError(
+            f"what was staged in {staging.table} is gone: the job did not end, or another write has"
+            f" cleaned up after {DEAD_AFTER} of silence; write again"
+        )
+    return found[0], found[1]
+
+
+def drop(connection: psycopg.Connection[Any], name: str) -> None:
+    """Drop a staging table; one that a task still writes to is left to a later writer."""
+    with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
+        connection.execute(_SQL["lock_time"].text)
+        connection.execute(_SQL["drop"].sql(staging=TableName(name, SCHEMA)))
+        connection.execute(_SQL["forget"].text, (name,))
+
+
+def _clean(connection: psycopg.Connection[Any]) -> None:
+    for (name,) in connection.execute(_SQL["dead"].text, (DEAD_AFTER,)).fetchall():
+        # It may belong to another role, whose writers then clean up.
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            drop(connection, name)

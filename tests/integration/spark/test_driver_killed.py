@@ -1,0 +1,114 @@
+"""A driver that is killed, before, during and after its commit: all once, or none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+if TYPE_CHECKING:
+    from tests.integration.spark.conftest import Rows
+
+WRITER = Path(__file__).with_name("writer.py")
+COUNT = 50_000
+BOTH = "SELECT (SELECT count(*) FROM business), (SELECT count(*) FROM outbox)"
+
+
+@pytest.fixture(autouse=True)
+def _business(rows: Rows) -> None:
+    rows("CREATE TABLE business (id bigint PRIMARY KEY)")
+
+
+@contextmanager
+def driver(database: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a driver; it and its JVM are gone when the block ends."""
+    with subprocess.Popen(
+        [sys.executable, str(WRITER), database, str(COUNT)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+    ) as process:
+        try:
+            yield process
+        finally:
+            kill(process)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill a driver with its JVM and its Python workers."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()
+
+
+def said(process: subprocess.Popen[str], word: str) -> None:
+    """Wait until it says a word."""
+    output: IO[str] | None = process.stdout
+    assert output is not None
+    for line in output:
+        if line.strip() == word:
+            return
+    raise AssertionError(f"it never said {word}")
+
+
+def settled(database: str) -> None:
+    """Wait until PostgreSQL has noticed that the driver is gone."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'harvest spark'"
+    ends = time.monotonic() + 30
+    with psycopg.connect(database, autocommit=True) as connection:
+        while (connection.execute(query).fetchone() or (0,))[0]:
+            assert time.monotonic() < ends, "its connections stay"
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(moment, marks=pytest.mark.long) for moment in ("begun", "staged", "done")],
+)
+def test_killed_and_run_again(database: str, rows: Rows, moment: str) -> None:
+    """Killed before or after the commit, and run again: everything is there once."""
+    with driver(database) as process:
+        said(process, moment)
+        kill(process)
+    settled(database)
+    assert rows(BOTH) == [(COUNT, COUNT) if moment == "done" else (0, 0)]
+    with driver(database) as process:
+        said(process, "done")
+    assert rows(BOTH) == [(COUNT, COUNT)]
+
+
+def test_killed_in_the_commit(database: str, rows: Rows) -> None:
+    """Killed while its one transaction waits in the middle, it has written nothing."""
+    with driver(database) as process, psycopg.connect(database) as connection:
+        said(process, "staged")
+        connection.execute("LOCK TABLE outbox IN SHARE MODE")
+        said(process, "committing")
+        _await_blocked(connection)
+        kill(process)
+        connection.rollback()
+    settled(database)
+    assert rows(BOTH) in ([(0, 0)], [(COUNT, COUNT)])  # the server may end what it was given
+    with driver(database) as process:
+        said(process, "done")
+    assert rows(BOTH) == [(COUNT, COUNT)]
+
+
+def _await_blocked(connection: psycopg.Connection[Any]) -> None:
+    ends = time.monotonic() + 30
+    blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    while not (connection.execute(blocked).fetchone() or (0,))[0]:
+        assert time.monotonic() < ends, "the commit does not wait"
+        time.sleep(0.02)

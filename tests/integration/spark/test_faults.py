@@ -1,0 +1,157 @@
+"""Tasks that fail, are run twice, are killed; writers at once: all messages once, or none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import psycopg
+import pyarrow as pa
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.spark import staging
+from harvest_dagster.spark.binary import encoded
+from harvest_dagster.spark.commit import Request, commit
+from harvest_dagster.spark.moves import messages_move
+from harvest_dagster.spark.options import Options
+from harvest_dagster.spark.plan import make_plan
+from harvest_dagster.spark.staging import Column, Staging
+
+if TYPE_CHECKING:
+    from tests.conftest import Stashed
+    from tests.integration.spark.conftest import Left, Rows, Write
+
+ONCE = "SELECT count(*), count(DISTINCT kafka_value) FROM outbox"
+
+
+def disturbed(spark: SparkSession, how: str) -> DataFrame:
+    """Ten thousand messages in four tasks, each of which fails at first, half-way."""
+
+    def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        for place, batch in enumerate(batches):
+            if place == 1 and context is not None and context.attemptNumber() == 0:
+                if how == "kill":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise RuntimeError(how)
+            yield batch
+
+    frame = spark.range(10_000, numPartitions=4).selectExpr("string(id) AS value")
+    return frame.mapInArrow(pass_on, "value string")
+
+
+@pytest.mark.parametrize("how", ["raise", "kill"])
+def test_tasks_fail_and_are_tried_again(
+    spark: SparkSession, write: Write, rows: Rows, left: Left, how: str
+) -> None:
+    """A task that fails after half of its rows adds them once."""
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
+    write(disturbed(spark, how), topic="t")
+    assert rows(ONCE) == [(10_000, 10_000)]
+    assert left() == (0, 0)
+
+
+@pytest.fixture
+def staged(database: str) -> Staging:
+    """Stage an Arrow batch as two attempts of one task do."""
+    uuid, table = uuid4(), TableName("outbox")
+    place = Staging(staging.new_name(uuid), (Column("kafka_topic"), Column("kafka_value")))
+    batch = pa.record_batch({"t": pa.array(["t"] * 3), "v": pa.array(["a", "b", "c"])})
+    with staging.connect(database) as connection:
+        staging.create(connection, uuid, place, table)
+        done = [
+            staging.copy(database, place, [batch], lambda b: [*map(encoded, b.columns)])
+            for _ in range(2)
+        ]
+        staging.settle(connection, place, done[1:])
+    return place
+
+
+def test_the_attempt_that_lost(database: str, staged: Staging, rows: Rows) -> None:
+    """Of two attempts that staged the same rows, the one that Spark took counts."""
+    assert rows(f'SELECT count(*) FROM harvest_staging."{staged.name}"') == [(6,)]
+    with staging.connect(database) as connection:
+        attempts, count = staging.settled(connection, staged)
+    assert (len(attempts), count) == (1, 3)
+
+
+def plan_of(spark: SparkSession, database: str) -> Any:
+    """Plan a write, and stage three messages for it."""
+    frame = spark.range(3).selectExpr("string(id) AS value")
+    planned = make_plan(Options.read({"url": database, "topic": "t", "key": "k"}), frame.schema)
+    batch = pa.record_batch({"value": pa.array(["0", "1", "2"])})
+    done = staging.copy(database, planned.staging, [batch], planned.encoder)
+    return planned, done
+
+
+def test_two_at_once(spark: SparkSession, database: str, rows: Rows) -> None:
+    """Of several writers that commit under one key at once, one writes."""
+    written: list[bool] = []
+
+    def run() -> None:
+        planned, done = plan_of(spark, database)
+        with staging.connect(database) as connection:
+            staging.settle(connection, planned.staging, [done])
+            start.wait()
+            request = Request(planned.write, "k", TableName("outbox"))
+            move = messages_move(planned.staging, planned.encoder)
+            written.append(commit(connection, request, [move]).repeated)
+
+    start = threading.Barrier(4)
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(written) == [False, True, True, True]
+    assert rows(ONCE) == [(3, 3)]
+
+
+def test_commit_is_run_twice(spark: SparkSession, database: str, stashed: Stashed) -> None:
+    """A commit that Spark repeats, not knowing that it was done, writes nothing more."""
+    planned, done = plan_of(spark, database)
+    request = Request(planned.write, "k", TableName("outbox"), "error")
+    with staging.connect(database) as connection:
+        staging.settle(connection, planned.staging, [done])
+        for _ in range(2):
+            commit(connection, request, [messages_move(planned.staging, planned.encoder)])
+    assert len(stashed()) == 3
+
+
+def test_staged_rows_are_lost(
+    spark: SparkSession, database: str, rows: Rows, stashed: Stashed
+) -> None:
+    """Where PostgreSQL has lost what was staged, as its crash empties it, nothing is written."""
+    planned, done = plan_of(spark, database)
+    rows(f'TRUNCATE harvest_staging."{planned.staging.name}"')
+    request = Request(planned.write, "k", TableName("outbox"))
+    with staging.connect(database) as connection:
+        staging.settle(connection, planned.staging, [done])
+        with pytest.raises(Exception, match="of 3 rows staged for outbox there are 0"):
+            commit(connection, request, [messages_move(planned.staging, planned.encoder)])
+    assert stashed() == []
+    assert rows("SELECT count(*) FROM harvest.written") == [(0,)]
+
+
+def test_what_the_dead_have_left(
+    spark: SparkSession, write: Write, database: str, left: Left
+) -> None:
+    """What a writer staged that is silent for hours goes with the next write; what is new stays."""
+    old, _ = plan_of(spark, database)
+    plan_of(spark, database)
+    since = staging.DEAD_AFTER + timedelta(minutes=1)
+    with psycopg.connect(database) as connection:
+        connection.execute(
+            "UPDATE harvest.staged SET touched_at = now() - %s WHERE name = %s",
+            (since, old.staging.name),
+        )
+    write(spark.range(1).selectExpr("'v' AS value"), topic="t")
+    assert left() == (1, 1)

@@ -1,0 +1,185 @@
+"""Tables and messages together, or none of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from harvest_dagster.errors import ConfigError, OutboxError
+from harvest_dagster.spark import transaction
+
+if TYPE_CHECKING:
+    from tests.conftest import Stashed
+    from tests.integration.spark.conftest import Left, Rows
+
+TABLE = """CREATE TABLE sales (
+    day date, customer text, cents numeric(10, 2) NOT NULL, tags jsonb, names text[],
+    PRIMARY KEY (day, customer))"""
+
+
+@pytest.fixture(autouse=True)
+def table(rows: Rows) -> None:
+    """A business table."""
+    rows(TABLE)
+
+
+def sales(
+    spark: SparkSession, count: int = 3, day: str = "2026-01-01", cents: int = 5
+) -> DataFrame:
+    """Rows for it."""
+    return spark.range(count).selectExpr(
+        f"date'{day}' AS day", "concat('c', id) AS customer", f"{cents} AS cents",
+        "named_struct('id', id) AS tags", "array('a', string(null)) AS names",
+    )  # fmt: skip
+
+
+def events(spark: SparkSession, count: int = 3) -> DataFrame:
+    """Messages about them."""
+    return spark.range(count).selectExpr(
+        "concat('c', id) AS key", "named_struct('id', id) AS value"
+    )
+
+
+def test_both(spark: SparkSession, database: str, rows: Rows, stashed: Stashed, left: Left) -> None:
+    """Rows and messages are there, and it is told how many."""
+    with transaction(spark, url=database) as write:
+        write.append(sales(spark), "sales")
+        write.stash(events(spark), topic="sales")
+    written = write.written
+    assert (written.messages, written.tables, written.repeated) == (3, {"sales": 3}, False)
+    assert (written.first_id, written.last_id) == (1, 3)
+    assert rows("SELECT customer, cents, tags, names FROM sales ORDER BY 1")[0] == (
+        "c0", 5, {"id": 0}, ["a", None],
+    )  # fmt: skip
+    assert len(stashed()) == 3
+    assert left() == (0, 0)
+
+
+def test_neither(
+    spark: SparkSession, database: str, rows: Rows, stashed: Stashed, left: Left
+) -> None:
+    """If the block raises, neither is there."""
+    with pytest.raises(ZeroDivisionError), transaction(spark, url=database) as write:  # noqa: PT012
+        write.append(sales(spark), "sales")
+        write.stash(events(spark), topic="sales")
+        raise ZeroDivisionError
+    assert (rows("SELECT count(*) FROM sales"), stashed(), left()) == ([(0,)], [], (0, 0))
+
+
+def test_a_row_that_the_table_refuses(
+    spark: SparkSession, database: str, stashed: Stashed, left: Left
+) -> None:
+    """What the table refuses takes the messages with it."""
+    with pytest.raises(Exception, match="numeric field overflow"):  # noqa: PT012, SIM117
+        with transaction(spark, url=database) as write:
+            write.stash(events(spark), topic="sales")
+            write.append(sales(spark, cents=10**9), "sales")
+    assert (stashed(), left()) == ([], (0, 0))
+
+
+def test_upsert(spark: SparkSession, database: str, rows: Rows) -> None:
+    """Rows whose key is there are updated, others added."""
+    for count, cents in ((2, 1), (3, 7)):
+        with transaction(spark, url=database) as write:
+            write.upsert(sales(spark, count, cents=cents), "sales", key=["day", "customer"])
+    assert rows("SELECT customer, cents FROM sales ORDER BY 1") == [("c0", 7), ("c1", 7), ("c2", 7)]
+
+
+def test_replace(spark: SparkSession, database: str, rows: Rows) -> None:
+    """The rows of a day are replaced, those of another day stay."""
+    for count, day in ((3, "2026-01-01"), (1, "2026-01-02"), (2, "2026-01-01")):
+        with transaction(spark, url=database) as write:
+            write.replace(sales(spark, count, day), "sales", day=day)
+    assert rows("SELECT day::text, count(*) FROM sales GROUP BY 1 ORDER BY 1") == [
+        ("2026-01-01", 2), ("2026-01-02", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("on_repeat", ["skip", "again"])
+def test_repeated(spark: SparkSession, database: str, stashed: Stashed, on_repeat: Any) -> None:
+    """With a key it is written once, unless it is asked for again."""
+    for turn in range(2):
+        with transaction(spark, url=database, key="day 1", on_repeat=on_repeat) as write:
+            write.stash(events(spark), topic="sales")
+        assert write.written.repeated == (turn == 1 and on_repeat == "skip")
+    assert len(stashed()) == (3 if on_repeat == "skip" else 6)
+
+
+def test_repeated_by_mistake(spark: SparkSession, database: str) -> None:
+    """Or it is an error, before Spark does anything."""
+    for _ in range(2):
+        with transaction(spark, url=database, key="day 1", on_repeat="skip") as write:
+            write.stash(events(spark), topic="sales")
+    with pytest.raises(OutboxError, match="day 1 was written already, 3 messages"):
+        transaction(spark, url=database, key="day 1", on_repeat="error").__enter__()
+
+
+def test_a_failed_write_can_be_repeated(
+    spark: SparkSession, database: str, stashed: Stashed, left: Left
+) -> None:
+    """What failed under a key has not been written, and the next try is no repetition."""
+    bad = spark.range(3, numPartitions=3).selectExpr("if(id = 2, raise_error('no'), 'v') AS value")
+    with pytest.raises(PySparkException), transaction(spark, url=database, key="k") as write:
+        write.stash(bad, topic="sales")
+    assert (stashed(), left()) == ([], (0, 0))
+    with transaction(spark, url=database, key="k") as write:
+        write.stash(events(spark), topic="sales")
+    assert (len(stashed()), write.written.repeated) == (3, False)
+
+
+def test_mistakes(spark: SparkSession, database: str) -> None:
+    """What can't be meant is refused by a ConfigError of ours, not by Spark's."""
+    with transaction(spark, url=database) as write:
+        with pytest.raises(OutboxError, match="there is no table nowhere"):
+            write.append(sales(spark), "nowhere")
+        with pytest.raises(ConfigError, match="sales has no column dey"):
+            write.replace(sales(spark), "sales", dey="2026-01-01")
+        with pytest.raises(ConfigError, match="has no column x; there are day, customer"):
+            write.append(spark.range(1).selectExpr("1 AS x"), "sales")
+        with pytest.raises(ConfigError, match="replace: say which rows"):
+            write.replace(sales(spark), "sales")
+        with pytest.raises(ConfigError, match="column value is int"):
+            write.stash(spark.range(1).selectExpr("1 AS value"), topic="t")
+        with pytest.raises(ConfigError, match="ask after the block"):
+            write.written  # noqa: B018 - it raises
+
+
+TYPES = {
+    "boolean": "true", "smallint": "smallint(7)", "integer": "7", "bigint": "bigint(7)",
+    "real": "float(1.5)", "double precision": "double(1.5)", "numeric(9,3)": "1.125",
+    "text": "'é'", "varchar(3)": "'abc'", "bytea": "unhex('00ff')", "date": "date'1999-12-31'",
+    "timestamptz": "timestamp'2026-01-02 03:04:05.678'",
+    "timestamp": "timestamp_ntz'1999-01-02 03:04:05'",
+    "jsonb": "map('k', array(1))", "json": "array(1, 2)", "integer[]": "array(1, int(null))",
+    "uuid": "'00000000-0000-0000-0000-000000000001'",
+}  # fmt: skip
+
+
+def test_types(spark: SparkSession, database: str, rows: Rows) -> None:
+    """Every type goes into the column that one would expect, and so does null."""
+    columns = [f"c{n}" for n in range(len(TYPES))]
+    rows(
+        f"CREATE TABLE wide ({', '.join(f'{c} {t}' for c, t in zip(columns, TYPES, strict=True))})"
+    )
+    given = [f"if(id = 0, {v}, null) AS {c}" for c, v in zip(columns, TYPES.values(), strict=True)]
+    with transaction(spark, url=database) as write:
+        write.append(spark.range(2, numPartitions=1).selectExpr(*given), "wide")
+    at_utc = {"timestamptz": " AT TIME ZONE 'UTC'"}
+    texts = [f"(c{n}{at_utc.get(type_, '')})::text" for n, type_ in enumerate(TYPES)]
+    found = rows(f"SELECT {', '.join(texts)} FROM wide ORDER BY c1 NULLS LAST")
+    assert found[1] == (None,) * len(TYPES)
+    assert found[0] == (
+        "true", "7", "7", "7", "1.5", "1.5", "1.125", "é", "abc", "\\x00ff", "1999-12-31",
+        "2026-01-02 03:04:05.678", "1999-01-02 03:04:05", '{"k": [1]}', "[1,2]", "{1,NULL}",
+        "00000000-0000-0000-0000-000000000001",
+    )  # fmt: skip
+
+
+def test_too_long_for_its_column(spark: SparkSession, database: str, rows: Rows) -> None:
+    """Text is never cut short to fit."""
+    rows("CREATE TABLE short (c varchar(2))")
+    with pytest.raises(Exception, match="too long"), transaction(spark, url=database) as write:
+        write.append(spark.range(1).selectExpr("'abc' AS c"), "short")
