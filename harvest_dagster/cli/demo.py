@@ -34,7 +34,7 @@ def demo(*, ui: bool) -> None:
     of your own (HARVEST_POSTGRES) it uses those.
     """
     ui = ui and can_show()
-    steps = 5 if ui else 3
+    steps = 6 if ui else 3
     with _servers(steps):
         settings, outbox = chosen(None, None)
         click.echo(f"2/{steps}  the outbox: table {outbox.table}, schema harvest")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import click
@@ -20,12 +23,16 @@ from harvest_dagster.outbox import Outbox
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.statements import statements
 
+if TYPE_CHECKING:
+    from harvest_dagster.embedded.graphql import GraphQl, Location
+
 _SQL = statements("harvest_dagster.cli", "demo.sql")
 _ORDERS = {"ops": {"orders": {"config": {"count": 20, "customers": 5}}}}
 _WAIT_SECONDS, _POLL = 180.0, 0.5
 _KAFKA_SECONDS = 10.0
-_LAST = 3
-TOPIC = "orders"
+_LAST = 2
+_SALES = ("till_orders", "till_payments", "clean_orders", "daily_sales", "large_orders")
+TOPIC, SALES_TOPIC = "orders", "daily-sales"
 
 
 def can_show() -> bool:
@@ -34,22 +41,41 @@ def can_show() -> bool:
 
 
 def show_in_dagster(settings: Settings, outbox: Outbox, say: Callable[[str], None]) -> str:
-    """Start Dagster, materialise an asset, and wait until Kafka has it all; tell the UI's URL."""
+    """Start Dagster, materialise assets, and wait until Kafka has it all; tell the UI's URL."""
     # What it needs comes with the `embedded` extra.
     from harvest_dagster.embedded import background_ui  # noqa: PLC0415
 
-    click.echo("4/5  Dagster: its sensor leads, and the asset orders stashes twenty more")
-    url, ui, location = background_ui.start(settings.home, say)
-    run = ui.materialize(location, "orders", _ORDERS)
-    say(f"materialising: {url}/runs/{run}")
-    _await(lambda: ui.run_status(run) in {"SUCCESS", "FAILURE", "CANCELED"}, "the run ends")
-    if ui.run_status(run) != "SUCCESS":
-        raise EmbeddedError(f"the asset could not be materialised: see {url}/runs/{run}")
+    click.echo("4/6  Dagster: its sensor leads, and the asset orders stashes twenty more")
+    shown = _Shown(*background_ui.start(settings.home, say), say)
+    shown.materialize(["orders"], _ORDERS)
+    click.echo("5/6  Spark: a day's orders cleaned and summed up; a row and a message of each sum")
+    shown.materialize(_SALES, {}, str(datetime.now(UTC).date() - timedelta(days=1)))
     say("waiting for the leader to mark, publish and purge")
     _await(lambda: not _waiting(settings, outbox), "the outbox is empty")
-    click.echo("5/5  the newest messages in Kafka, as a consumer reads what was committed")
-    print_table(("partition", "offset", "key", "value"), _newest(settings))
-    return url
+    click.echo("6/6  the newest messages in Kafka, as a consumer reads what was committed")
+    newest = [*_newest(settings, TOPIC), *_newest(settings, SALES_TOPIC)]
+    print_table(("topic", "partition", "offset", "key", "value"), newest)
+    return shown.url
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A Dagster that runs."""
+
+    url: str
+    ui: GraphQl
+    location: Location
+    say: Callable[[str], None]
+
+    def materialize(
+        self, assets: Sequence[str], config: dict[str, Any], partition: str | None = None
+    ) -> None:
+        """Materialise assets, and wait until they are."""
+        run = self.ui.materialize(self.location, assets, config, partition)
+        self.say(f"materialising {', '.join(assets)}: {self.url}/runs/{run}")
+        _await(lambda: self.ui.run_status(run) in {"SUCCESS", "FAILURE", "CANCELED"}, "it ends")
+        if self.ui.run_status(run) != "SUCCESS":
+            raise EmbeddedError(f"the assets could not be materialised: see {self.url}/runs/{run}")
 
 
 def stop_dagster(home: Path, say: Callable[[str], None]) -> None:
@@ -73,20 +99,20 @@ def _await(true: Callable[[], bool], what: str) -> None:
         time.sleep(_POLL)
 
 
-def _newest(settings: Settings) -> list[tuple[object, ...]]:
-    """Read the last messages of each partition."""
+def _newest(settings: Settings, topic: str) -> list[tuple[object, ...]]:
+    """Read the last messages of each partition of a topic."""
     own = {"group.id": f"demo-{uuid4().hex}", "isolation.level": "read_committed"}
     consumer: Consumer = make(Consumer, client_settings(settings.kafka_config(), own, {}))
     try:
-        partitions = consumer.list_topics(TOPIC, _KAFKA_SECONDS).topics[TOPIC].partitions
+        partitions = consumer.list_topics(topic, _KAFKA_SECONDS).topics[topic].partitions
         ends = {
             place: consumer.get_watermark_offsets(place, _KAFKA_SECONDS)
-            for place in (TopicPartition(TOPIC, number) for number in partitions)
+            for place in (TopicPartition(topic, number) for number in partitions)
         }
         # A transaction's end takes an offset too, so one more is asked for than will be shown.
         consumer.assign(
             [
-                TopicPartition(TOPIC, place.partition, max(low, high - _LAST - 1))
+                TopicPartition(topic, place.partition, max(low, high - _LAST - 1))
                 for place, (low, high) in ends.items()
             ]
         )
@@ -94,7 +120,7 @@ def _newest(settings: Settings) -> list[tuple[object, ...]]:
     finally:
         consumer.close()
     rows = [
-        (m.partition(), m.offset(), _text(m.key()), _text(m.value()))
+        (m.topic(), m.partition(), m.offset(), _text(m.key()), _text(m.value()))
         for m in found
         if m.error() is None
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -46,17 +47,28 @@ class GraphQl:
         for location in self.locations():
             self._ask(_RELOAD, name=location.name)
 
-    def materialize(self, location: Location, asset: str, config: dict[str, Any]) -> str:
-        """Materialise an asset; tell the run's id."""
+    def materialize(
+        self,
+        location: Location,
+        assets: Sequence[str],
+        config: dict[str, Any],
+        partition: str | None = None,
+    ) -> str:
+        """Materialise assets in one run; tell its id."""
         selector = {
             "repositoryLocationName": location.name,
             "repositoryName": location.repository,
             "jobName": "__ASSET_JOB",
-            "assetSelection": [{"path": [asset]}],
+            "assetSelection": [{"path": [asset]} for asset in assets],
         }
-        found = self._ask(_LAUNCH, params={"selector": selector, "runConfigData": config})
+        params: dict[str, Any] = {"selector": selector, "runConfigData": config}
+        if partition is not None:
+            tag = {"key": "dagster/partition", "value": partition}
+            params["executionMetadata"] = {"tags": [tag]}
+        found = self._ask(_LAUNCH, params=params)
         if "run" not in found:
-            raise EmbeddedError(f"{asset} could not be materialised: {found.get('message', found)}")
+            named = ", ".join(assets)
+            raise EmbeddedError(f"{named} could not be materialised: {found.get('message', found)}")
         return str(found["run"]["runId"])
 
     def run_status(self, run: str) -> str:
