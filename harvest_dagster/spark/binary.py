@@ -47,10 +47,12 @@ def slices(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     return [batch.slice(start, rows) for start in range(0, batch.num_rows, rows)]
 
 
-def copy_rows(fields: Sequence[pa.Array], attempt: int) -> pa.Buffer:
-    """Make rows of an attempt's number and these fields, each an array of bytes or nulls."""
-    first = struct.pack("!hiq", len(fields) + 1, 8, attempt)
-    parts: list[Bytes] = [pa.scalar(first)]
+def copy_rows(fields: Sequence[pa.Array], first: bytes | None = None) -> pa.Buffer:
+    """Make rows of these fields, each an array of bytes or nulls; `first` begins every row."""
+    head = struct.pack("!h", len(fields) + (first is not None))
+    if first is not None:
+        head += struct.pack("!i", len(first)) + first
+    parts: list[Bytes] = [pa.scalar(head)]
     for field in fields:
         parts += [_lengths(field), _filled(field)]
     return _content(_joined(parts))

@@ -14,6 +14,7 @@ them when it crashes: what is moved is counted, so that this can't pass for succ
 from __future__ import annotations
 
 import secrets
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -122,6 +123,7 @@ def _create(
 def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: Encode) -> Staged:
     """Copy a task's batches, all or none, under a number that no other attempt has."""
     attempt, rows = secrets.randbits(_ATTEMPT_BITS), 0
+    first = struct.pack("!q", attempt)
     columns = SQL(", ").join(Identifier(column.name) for column in staging.columns)
     with connect(url) as connection, connection.transaction():
         statement = _SQL["copy"].sql(staging=staging.table, columns=columns)
@@ -129,7 +131,7 @@ def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: 
             into.write(HEAD)
             for batch in batches:
                 for part in slices(batch):
-                    into.write(memoryview(copy_rows(encode(part), attempt)))
+                    into.write(memoryview(copy_rows(encode(part), first)))
                     rows += part.num_rows
             into.write(TAIL)
         connection.execute(_SQL["touch"].text, (staging.name,))

@@ -1,0 +1,84 @@
+"""What an asset that stashes tells."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from harvest_dagster.orchestration import stash_key, stash_report
+
+
+@dataclass
+class Written:
+    """What a write has done."""
+
+    messages: int = 3
+    first_id: int | None = 11
+    last_id: int | None = 1300
+    tables: dict[str, int] = field(default_factory=dict)
+    repeated: bool = False
+
+
+@dataclass
+class Write:
+    """A transaction at its end."""
+
+    written: Written
+    seconds: float = 1.23456
+
+
+@dataclass
+class Frame:
+    """Rows as Spark gives them."""
+
+    columns: list[str]
+    rows: list[dict[str, Any]]
+
+    def take(self, num: int) -> list[dict[str, Any]]:
+        """Give the first."""
+        return self.rows[:num]
+
+
+def test_what_was_stashed() -> None:
+    """Counts, ids, duration, rows of tables, a sample, and where it went."""
+    frame = Frame(["key"], [{"key": f"k{n}"} for n in range(9)])
+    told = stash_report(Write(Written(tables={"sales": 7})), sample=frame)
+    assert (told["stashed"], told["ids"], told["seconds"]) == (3, "11 to 1,300", 1.235)
+    assert told["rows in sales"] == 7
+    assert told["outbox"].value == dg.AssetKey(["harvest", "outbox"])
+    assert [record.data["key"] for record in told["sample"].records] == [f"k{n}" for n in range(5)]
+
+
+def test_what_was_stashed_before() -> None:
+    """A repetition says so, and counts nothing."""
+    told = stash_report(Write(Written(repeated=True)), sample=Frame(["key"], []))
+    assert told["stashed"] == 0
+    assert "stashed before" in told["repeated"]
+    assert "sample" not in told
+
+
+def keys(*, partition: str | None) -> list[str]:
+    """The keys of an asset in two runs."""
+    found: list[str] = []
+    days = dg.DailyPartitionsDefinition("2026-01-01") if partition else None
+
+    @dg.asset(partitions_def=days)
+    def sales(context: dg.AssetExecutionContext) -> None:
+        found.append(stash_key(context))
+
+    with dg.DagsterInstance.local_temp() as instance:
+        dg.materialize([sales], instance=instance, partition_key=partition)
+        dg.materialize([sales], instance=instance, partition_key=partition)
+    return found
+
+
+def test_a_partition_has_one_key() -> None:
+    """Whichever run writes it, a partition has one key."""
+    assert keys(partition="2026-01-02") == ["sales/2026-01-02", "sales/2026-01-02"]
+
+
+def test_without_partitions_each_run_has_a_key() -> None:
+    """Without partitions each run has a key of its own."""
+    first, second = keys(partition=None)
+    assert first.startswith("sales/")
+    assert first != second
