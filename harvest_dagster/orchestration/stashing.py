@@ -59,7 +59,7 @@ def stash_key(context: dg.AssetExecutionContext) -> str:
     asset = context.asset_key.to_user_string()
     if context.has_partition_key:
         return f"{asset}/{context.partition_key}"
-    return f"{asset}/{context.run.root_run_id or context.run_id}"
+    return f"{asset}/{context.run.root_run_id or context.run.run_id}"
 
 
 def stash_report(
