@@ -35,6 +35,7 @@ _WIDE = {"max_in_flight_records": 4000, "mark_query_records": 1000}
 def main() -> None:
     """Measure all."""
     given = _arguments()
+    settle_heap()  # as `harvest reap` does; the plain loops have it as well
     if given.child:
         with place() as here:
             print(_drained(here, given.child, given.records, given.keys, size=given.size))
@@ -118,7 +119,6 @@ def drain(here: Place, delivery: str, records: int, **limits: int) -> float:
     config = here.config(delivery, **limits)
     with psycopg.connect(here.url, autocommit=True) as connection:
         lease = leases.acquire(connection, config.name, 0, "benchmark", 3600)
-    settle_heap()
     tour = Tour(config, lease, lambda: True)
     thread = threading.Thread(target=tour.run)
     thread.start()

@@ -35,7 +35,9 @@ class Options(BaseModel):
     # How a transaction has its rows and messages staged; nobody else needs these.
     stage: Literal["messages", "rows"] = Field("messages", description="messages or rows")
     write: UUID | None = Field(None, description="the transaction's id")
-    into: str | None = Field(None, pattern="[0-9a-f_]{1,63}", description="a staging table's name")
+    into: str | None = Field(
+        None, pattern="^[0-9a-f_]{1,63}$", description="a staging table's name"
+    )
 
     @field_validator("orderBy", mode="before")
     @classmethod

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import secrets
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, LiteralString
@@ -74,11 +74,20 @@ class Staging:
         return TableName(self.name, SCHEMA)
 
 
-def connect(url: str) -> psycopg.Connection[Any]:
+@contextmanager
+def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
     """Connect, on the driver or in a task; each statement is a transaction of its own."""
-    return psycopg.connect(
+    with psycopg.connect(
         connection_string(url), autocommit=True, application_name="harvest spark"
-    )
+    ) as connection:
+        try:
+            yield connection
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+            if "harvest" not in str(error):
+                raise
+            raise OutboxError(
+                f"{' '.join(str(error).split())}: run `harvest outbox migrate`"
+            ) from None
 
 
 def new_name(write: UUID) -> str:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+import psycopg
 
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.postgres.names import TableName
@@ -128,8 +130,8 @@ class Transaction:
         self._ended = time.monotonic()
 
     def close(self) -> None:
-        """Drop what is staged."""
-        with connect(self._url) as connection:
+        """Drop what is staged; where PostgreSQL is gone, a later write does."""
+        with suppress(psycopg.OperationalError), connect(self._url) as connection:
             for name in self._staged:
                 drop(connection, name)
 

@@ -41,10 +41,14 @@ def open_page(browser: Page, ui: Ui, path: str) -> None:
 
 def test_the_lineage(at_work: DagsterDev, browser: Page) -> None:
     """The group's graph has the outbox, the lease, and the topics."""
+    size = browser.viewport_size
+    browser.set_viewport_size({"width": 3000, "height": 1800})  # what is not in it is not drawn
     open_page(browser, at_work.ui, f"{LOCATION}/asset-groups/harvest/lineage")
     for name in ("outbox", "lease", "remarks", "parked"):
         expect(browser.get_by_text(name, exact=True).first).to_be_visible()
     save_screenshot(browser, "lineage")
+    if size is not None:
+        browser.set_viewport_size(size)
 
 
 @pytest.mark.parametrize(

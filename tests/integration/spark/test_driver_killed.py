@@ -90,6 +90,7 @@ def test_killed_and_run_again(database: str, rows: Rows, moment: str) -> None:
     assert rows(BOTH) == [(COUNT, COUNT)]
 
 
+@pytest.mark.long
 def test_killed_in_the_commit(database: str, rows: Rows) -> None:
     """Killed while its one transaction waits in the middle, it has written nothing."""
     with driver(database) as process, psycopg.connect(database) as connection:

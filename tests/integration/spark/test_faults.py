@@ -48,7 +48,7 @@ def disturbed(spark: SparkSession, how: str) -> DataFrame:
     return frame.mapInArrow(pass_on, "value string")
 
 
-@pytest.mark.parametrize("how", ["raise", "kill"])
+@pytest.mark.parametrize("how", [pytest.param("raise", marks=pytest.mark.long), "kill"])
 def test_tasks_fail_and_are_tried_again(
     spark: SparkSession, write: Write, rows: Rows, left: Left, how: str
 ) -> None:

@@ -89,3 +89,10 @@ def test_no_password_in_an_error(spark: SparkSession, write: Write) -> None:
               url="postgresql://me:hunter2@127.0.0.1:1/db")  # fmt: skip
     assert "Connection refused" in str(raised.value)
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_database_of_an_older_version(spark: SparkSession, write: Write, rows: Rows) -> None:
+    """Where the schema lacks what Spark needs, it is said how to add it."""
+    rows("DROP TABLE harvest.staged, harvest.written")
+    with pytest.raises(PySparkException, match="run `harvest outbox migrate`"):
+        write(spark.range(1).selectExpr("'v' AS value"), topic="t")
