@@ -77,6 +77,7 @@ def test_orders_stashes_a_message_for_each_row(
 SALES = ("till_orders", "till_payments", "clean_orders", "daily_sales", "large_orders")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # of Spark's and Dagster's own
 def test_a_day_of_sales(
     job: dg.JobDefinition, instance: dg.DagsterInstance, connection: psycopg.Connection[Any]

@@ -8,6 +8,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
 
@@ -36,6 +37,7 @@ def test_to_kafka(spark: SparkSession, place: Place, start_tour: StartTour) -> N
     assert all(numbers == sorted(numbers) for numbers in by_key.values())
 
 
+@pytest.mark.long
 def test_no_password_in_sparks_ui(database: str, tmp_path: Path) -> None:
     """Neither Spark's UI and its API, nor what it logs, show the password."""
     script = Path(__file__).with_name("ui.py")
