@@ -37,6 +37,8 @@ class Kind:
     type: LiteralString
     oid: int
     encode: Callable[[pa.Array], pa.Array]
+    sorts_as: LiteralString = ""
+    """What makes PostgreSQL sort it as Spark does."""
 
 
 def slices(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
@@ -167,7 +169,7 @@ def _id(type_: pa.DataType) -> str:
     return "decimal" if pa.types.is_decimal(type_) else str(type_)
 
 
-_TEXT, _BYTES = Kind("text", 25, text_bytes), Kind("bytea", 17, text_bytes)
+_TEXT, _BYTES = Kind("text", 25, text_bytes, ' COLLATE "C"'), Kind("bytea", 17, text_bytes)
 _JSON = Kind("text", 25, lambda array: text_bytes(json_texts(array)))
 _SCALARS = {
     "bool": Kind("boolean", 16, _number("u1", as_type=pa.uint8())),
@@ -177,7 +179,7 @@ _SCALARS = {
     "int64": Kind("bigint", 20, _number(">i8")),
     "float": Kind("real", 700, _number(">f4")),
     "double": Kind("double precision", 701, _number(">f8")),
-    "decimal": Kind("text", 25, _decimals),
+    "decimal": Kind("text", 25, _decimals, "::numeric"),
     "string": _TEXT,
     "large_string": _TEXT,
     "binary": _BYTES,

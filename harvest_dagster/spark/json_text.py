@@ -1,4 +1,7 @@
-"""Structs, maps and lists as JSON, in the way that Spark's `to_json` writes them."""
+"""Structs, maps and lists as JSON, in the way that Spark's `to_json` writes them.
+
+Times alone differ: they keep their microseconds, and say their zone as `+00:00`.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,11 @@ class MessageEncoder:
         names = RowEncoder(self.outbox, self.shape).columns
         plain = [Column(name) for name in names if name != "create_time"]
         kinds = [(n, kind_of(schema.field(_place(schema, n)).type)) for n in self.order]
-        ordered = [Column(f"{ORDER}{at}", kind.type) for at, (_, kind) in enumerate(kinds) if kind]
+        ordered = [
+            Column(f"{ORDER}{at}", kind.type, kind.sorts_as)
+            for at, (_, kind) in enumerate(kinds)
+            if kind
+        ]
         return (*plain, *ordered)
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:

@@ -26,10 +26,9 @@ def messages_move(staging: Staging, encoder: MessageEncoder) -> Move:
     values: list[Composable] = [*map(Identifier, names)]
     if encoder.shape.wants_time:
         names, values = [*names, "create_time"], [*values, SQL("now()")]
-    by = [c.name for c in staging.columns if c.name.startswith(ORDER)]
-    # As Spark sorts: nulls first, and text by its bytes.
+    by = [c for c in staging.columns if c.name.startswith(ORDER)]
     order = SQL("ORDER BY {}").format(
-        _COMMA.join(SQL("{} NULLS FIRST").format(Identifier(name)) for name in by)
+        _COMMA.join(SQL("{}{} NULLS FIRST").format(Identifier(c.name), SQL(c.sorts_as)) for c in by)
     )
     insert = _SQL["messages"].sql(
         table=encoder.outbox.table,
@@ -76,10 +75,7 @@ class TableMoves:
     def replace(self, staging: Staging, where: Mapping[str, Any]) -> Move:
         """Put the rows in the place of those where columns have these values."""
         condition = _AND.join(SQL("{} = %s").format(Identifier(name)) for name in where)
-        vacate = SQL(_SQL["vacate"].text).format(
-            table=SQL(self._table.sql),
-            condition=condition if where else SQL("true"),
-        )
+        vacate = _SQL["vacate"].sql(table=self._table, condition=condition)
         return self._move(staging, SQL(""), vacate, tuple(where.values()))
 
     def _move(

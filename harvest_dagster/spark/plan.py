@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RowEncoder:
+class TableEncoder:
     """Turns batches into the columns of a staging table, for rows of a business table."""
 
     types: dict[str, str]
@@ -49,7 +49,7 @@ class RowEncoder:
         return [encoded(column) for column in batch.columns]
 
 
-Encoder: TypeAlias = "MessageEncoder | RowEncoder"
+Encoder: TypeAlias = "MessageEncoder | TableEncoder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def encoder_of(
     """Make what encodes a DataFrame's batches; a ConfigError tells what can't be."""
     types = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     if options.stage == "rows":
-        return RowEncoder(types)
+        return TableEncoder(types)
     outbox = options.outbox_table()
     rows = connection.execute(CATALOGUE["columns"].text, (outbox.table.sql,)).fetchall()
     shape = Shape.read(outbox.table, rows)

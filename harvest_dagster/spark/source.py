@@ -32,7 +32,7 @@ from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import Plan, make_plan, was_written
 from harvest_dagster.spark.read import SCHEMA, OutboxReader
-from harvest_dagster.spark.staging import Staged, Staging, connect, copy, drop, ensure, settle
+from harvest_dagster.spark.staging import Staged, Staging, connect, copy, discard, ensure, settle
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -117,7 +117,7 @@ class StagingWriter(DataSourceArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - Spark's
         """Drop what was staged."""
         with connect(self.plan.url) as connection:
-            drop(connection, self.plan.staging.name)
+            discard(connection, self.plan.staging.name)
 
 
 @dataclass
@@ -160,7 +160,7 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
         """Drop what was staged, as far as tasks have told where."""
         with connect(self.plan.url) as connection:
             for staging in _stagings(messages):
-                drop(connection, staging.name)
+                discard(connection, staging.name)
 
 
 def _staged(planned: Plan, batches: Iterator[pa.RecordBatch]) -> Done:
@@ -174,7 +174,7 @@ def _finish(
     with connect(planned.url) as connection:
         settle(connection, planned.staging, _counted(messages))
         commit(connection, request, [messages_move(planned.staging, encoder)])
-        drop(connection, planned.staging.name)
+        discard(connection, planned.staging.name)
 
 
 def _counted(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:

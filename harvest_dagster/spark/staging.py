@@ -54,6 +54,7 @@ class Column:
 
     name: str
     type: LiteralString | None = None
+    sorts_as: LiteralString = ""
 
     def sql(self) -> Composable:
         """Write it as the statement `create` wants it."""
@@ -163,6 +164,12 @@ def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list
             f" cleaned up after {DEAD_AFTER} of silence; write again"
         )
     return found[0], found[1]
+
+
+def discard(connection: psycopg.Connection[Any], name: str) -> None:
+    """Drop the staging table of a write that is over, and end tasks that can't know it yet."""
+    connection.execute(_SQL["end_tasks"].text, (TableName(name, SCHEMA).sql,))
+    drop(connection, name)
 
 
 def drop(connection: psycopg.Connection[Any], name: str) -> None:

@@ -26,7 +26,13 @@ UPDATE harvest.staged SET attempts = %s, rows = %s, touched_at = clock_timestamp
 -- settled: what `settle` has remembered
 SELECT attempts, rows FROM harvest.staged WHERE name = %s AND attempts IS NOT NULL
 
--- lock_time: how long to wait for a task that can't know that it is not needed any more
+-- end_tasks: of a write that is over, such as one that lost against another attempt
+SELECT pg_terminate_backend(pid)
+  FROM pg_locks JOIN pg_stat_activity USING (pid)
+ WHERE relation = to_regclass(%s) AND datname = current_database()
+   AND application_name = 'harvest spark' AND pid <> pg_backend_pid()
+
+-- lock_time: how long to wait for a table that is in use
 SET LOCAL lock_timeout = '2s'
 
 -- drop: the staging table

@@ -27,7 +27,7 @@ from harvest_dagster.spark.moves import TableMoves, messages_move
 from harvest_dagster.spark.options import OnRepeat, Options
 from harvest_dagster.spark.plan import Encoder, arrow_schema, encoder_of
 from harvest_dagster.spark.session import register
-from harvest_dagster.spark.staging import Staging, connect, drop, new_name
+from harvest_dagster.spark.staging import Staging, connect, discard, new_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,6 +74,8 @@ class Transaction:
             raise ConfigError(
                 "replace: say which rows, as `day=...`; to replace all, TRUNCATE first"
             )
+        if None in where.values():
+            raise ConfigError(f"replace: {where} would replace no row, for nothing equals null")
         self._rows(rows, table, lambda moves, staging: moves.replace(staging, where), [*where])
 
     def stash(
@@ -113,9 +115,8 @@ class Transaction:
             **{name: value for name, value in more.items() if value},
         }
         options = Options.read(given)
-        with connect(
-            self._url
-        ) as connection:  # so that what is wrong is said without Spark's frame
+        # Here, so that what is wrong is said by an error of ours, and not inside one of Spark's.
+        with connect(self._url) as connection:
             encoder = encoder_of(connection, options, frame.schema)
         staging = Staging(given["into"], encoder.columns(arrow_schema(frame.schema)))
         self._staged.append(staging.name)
@@ -133,7 +134,7 @@ class Transaction:
         """Drop what is staged; where PostgreSQL is gone, a later write does."""
         with suppress(psycopg.OperationalError), connect(self._url) as connection:
             for name in self._staged:
-                drop(connection, name)
+                discard(connection, name)
 
 
 @contextmanager

@@ -120,6 +120,22 @@ def test_large_and_skewed(spark: SparkSession, write: Write, rows: Rows) -> None
     assert rows(sizes) == [(12, 5 * 1024 * 1024)]
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("string", ["B", "a", "Z", None, "é"]), ("decimal(6,1)", [10, 9, -2, None, 100])],
+)
+def test_order_is_sparks(
+    spark: SparkSession, write: Write, stashed: Stashed, column: str, values: list[Any]
+) -> None:
+    """PostgreSQL sorts as Spark does: text by its bytes, decimals as numbers, nulls first."""
+    given = [(None if v is None else str(v),) for v in values]
+    frame = spark.createDataFrame(given, "at string").selectExpr(f"cast(at AS {column}) AS at")
+    frame = frame.selectExpr("coalesce(string(at), 'null') AS value", "at")
+    write(frame, topic="t", orderBy="at")
+    wanted = [row.value.encode() for row in frame.orderBy("at").collect()]
+    assert [message.value for message in stashed()] == wanted
+
+
 def test_order(spark: SparkSession, write: Write, stashed: Stashed) -> None:
     """With `orderBy` messages are stashed in that order, whatever tasks they come from."""
     frame = spark.range(1000, numPartitions=7).selectExpr(

@@ -77,13 +77,14 @@ ONE, *OTHERS = WRONG
 @pytest.mark.parametrize(
     "wrong", [ONE, *(pytest.param(other, marks=pytest.mark.long) for other in OTHERS)]
 )
-def test_a_message(spark: SparkSession, write: Write, rows: Rows, wrong: Wrong) -> None:
+def test_a_message(spark: SparkSession, write: Write, left: Left, rows: Rows, wrong: Wrong) -> None:
     """One message that could never go out fails the write, with nothing written."""
     frame = spark.range(10, numPartitions=2).selectExpr("'v' AS value", wrong.column)
     with pytest.raises(PySparkException) as raised:
         write(frame, **wrong.options)
     assert wrong.said in str(raised.value)
     assert rows(f"SELECT count(*) FROM {wrong.options.get('outbox', 'outbox')}") == [(0,)]
+    assert left() == (0, 0)
 
 
 def test_no_password_in_an_error(spark: SparkSession, write: Write) -> None:

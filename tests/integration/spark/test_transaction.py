@@ -118,13 +118,13 @@ def test_repeated_by_mistake(spark: SparkSession, database: str) -> None:
 
 
 def test_a_failed_write_can_be_repeated(
-    spark: SparkSession, database: str, stashed: Stashed
+    spark: SparkSession, database: str, stashed: Stashed, left: Left
 ) -> None:
     """What failed under a key has not been written, and the next try is no repetition."""
     bad = spark.range(3, numPartitions=3).selectExpr("if(id = 2, raise_error('no'), 'v') AS value")
     with pytest.raises(PySparkException), transaction(spark, url=database, key="k") as write:
         write.stash(bad, topic="sales")
-    assert stashed() == []
+    assert (stashed(), left()) == ([], (0, 0))
     with transaction(spark, url=database, key="k") as write:
         write.stash(events(spark), topic="sales")
     assert (len(stashed()), write.written.repeated) == (3, False)
@@ -141,6 +141,8 @@ def test_mistakes(spark: SparkSession, database: str) -> None:
             write.append(spark.range(1).selectExpr("1 AS x"), "sales")
         with pytest.raises(ConfigError, match="replace: say which rows"):
             write.replace(sales(spark), "sales")
+        with pytest.raises(ConfigError, match="nothing equals null"):
+            write.replace(sales(spark), "sales", day=None)
         with pytest.raises(ConfigError, match="column value is int"):
             write.stash(spark.range(1).selectExpr("1 AS value"), topic="t")
         with pytest.raises(ConfigError, match="ask after the block"):
