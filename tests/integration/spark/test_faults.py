@@ -155,3 +155,21 @@ def test_what_the_dead_have_left(
         )
     write(spark.range(1).selectExpr("'v' AS value"), topic="t")
     assert left() == (1, 1)
+
+
+def test_a_task_that_does_not_know(spark: SparkSession, database: str, left: Left) -> None:
+    """A task that writes keeps its table from a stranger, but not from its own write's end."""
+    planned, _ = plan_of(spark, database)
+    name = planned.staging.name
+    with (  # noqa: PT012 - it is the task's next statement that raises
+        pytest.raises(psycopg.OperationalError),
+        staging.connect(database) as task,
+        task.transaction(),
+        staging.connect(database) as other,
+    ):
+        task.execute(f'LOCK TABLE harvest_staging."{name}" IN ROW EXCLUSIVE MODE')
+        staging.drop(other, name)
+        assert left() == (1, 1)
+        staging.discard(other, name)
+        assert left() == (0, 0)
+        task.execute("SELECT 1")
