@@ -53,10 +53,11 @@ _OVERHEAD = 100
 
 @dataclass(frozen=True, slots=True)
 class MarkLimits:
-    """How much is marked at once, and for which delivery."""
+    """How much is marked at once, how much before the round ends, and for which delivery."""
 
     records: int
     size: int
+    in_all: int | None
     exactly_once: bool
 
 
@@ -86,11 +87,11 @@ class Marker:
         self.marked = 0
 
     def run(self, round_: Round) -> None:
-        """Mark until the round drains."""
+        """Mark until the round drains, or all that it may mark is marked."""
         self._load_lanes()
         pause = _SHORTEST_PAUSE
         least = max(1, self._limits.records // 2)
-        while not round_.draining.is_set():
+        while not (round_.draining.is_set() or self._has_marked_all()):
             records, size = round_.window.wait_for_room(least, _ROOM_SECONDS)
             if not records:
                 continue
@@ -105,6 +106,9 @@ class Marker:
                 round_.draining.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
         round_.batches.put(None)
+
+    def _has_marked_all(self) -> bool:
+        return self._limits.in_all is not None and self.marked >= self._limits.in_all
 
     def _next_rows(self, records: int, size: int) -> list[Row]:
         """Read what comes next, and leave out what has to wait."""

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import cycle
 from queue import Empty
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from harvest_dagster.harvest.batch import Batch, Row
 from harvest_dagster.harvest.clients import Clients
@@ -34,13 +35,19 @@ _POLL_SECONDS = 0.1
 
 
 class ExactlyOncePublisher:
-    """Publishes for one round; `run` is the thread."""
+    """Publishes for one round; `run` is the thread.
 
-    def __init__(self, clients: Clients, place: TopicPartition, committed: int) -> None:
+    `careful` tells that each record is sent by itself, so that an error is that record's own.
+    """
+
+    def __init__(
+        self, clients: Clients, place: TopicPartition, committed: int, *, careful: bool
+    ) -> None:
         self._producers, self._producer = cycle(clients.producers), clients.producers[0]
         self._place, self._faults = place, clients.faults
         self._group = clients.group.consumer_group_metadata()
-        self._committed = committed
+        self._committed, self._careful = committed, careful
+        self._rejected: list[tuple[Row, str]] = []
         self.published = 0
 
     def run(self, round_: Round) -> None:
@@ -83,11 +90,7 @@ class ExactlyOncePublisher:
             self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
             self._commit({row[1] for row in rows})
         except KafkaException as failure:
-            reason = f"batch {number}: {failure.args[0].str()}"
-            refused = failure.args[0].code() in REJECTIONS  # by the client, before it was sent
-            if refused or failure.args[0].txn_requires_abort() or self._faults:
-                self._explain(rows, reason, refused=refused)
-            raise RemarkError(reason) from failure
+            raise self._verdict(f"batch {number}: {failure.args[0].str()}") from failure
         self._committed = number
 
     def _commit(self, topics: Iterable[str]) -> None:
@@ -107,54 +110,38 @@ class ExactlyOncePublisher:
 
     def _produce(self, rows: Sequence[Row]) -> None:
         produce = self._producer.produce
-        for _, topic, key, value, names, contents, partition in rows:
+        for row in rows:
+            _, topic, key, value, names, contents, partition = row
             headers = list(zip(names, contents, strict=True)) if names else None
             place = -1 if partition is None else partition
+            on_delivery = partial(self._failed, row) if self._careful else None
             while True:
                 try:
-                    produce(topic, value, key, place, headers=headers)
+                    produce(topic, value, key, place, on_delivery, headers=headers)
                     break
                 except BufferError:
                     self._producer.poll(_POLL_SECONDS)
+                except KafkaException as refusal:
+                    if refusal.args[0].code() not in REJECTIONS:
+                        raise
+                    raise RejectedError([(row, refusal.args[0].str())]) from refusal
 
-    def _explain(self, rows: Sequence[Row], reason: str, *, refused: bool) -> None:
-        """Abort, and find out whether topics or single records are at fault."""
-        self._producer.abort_transaction(_TIMEOUT_SECONDS)
-        codes = {error.code() for error, _ in self._faults}
-        topics = {
-            message.topic() or "": error.str()
-            for error, message in self._faults
-            if error.code() in TOPIC_FAULTS
-        }
+    def _failed(self, row: Row, error: KafkaError, message: Message) -> None:
+        self._faults.append((error, message))
+        if error.code() in REJECTIONS:
+            self._rejected.append((row, error.str()))
+
+    def _verdict(self, reason: str) -> RemarkError:
+        """Find out whether topics or records are at fault.
+
+        The transaction is left to the next round, which settles it when it begins.
+        """
+        self._producer.purge(in_flight=False)
+        self._producer.flush(_LONG_SECONDS)
+        faults = [(error, message.topic() or "") for error, message in self._faults]
+        topics = {topic: error.str() for error, topic in faults if error.code() in TOPIC_FAULTS}
         if topics:
-            raise RemarkError(reason, held_topics=topics)
-        if refused or codes & REJECTIONS or not codes:
-            rejected = self._rejected(rows)
-            if rejected:
-                raise RejectedError(rejected)
-            raise RemarkError(reason, careful=True)
-
-    def _rejected(self, rows: Sequence[Row]) -> list[tuple[Row, str]]:
-        """Try records in transactions that are never committed, halving down to those at fault."""
-        fault = self._trial(rows)
-        if fault is None:
-            return []
-        if len(rows) == 1:
-            return [(rows[0], fault)]
-        half = len(rows) // 2
-        return self._rejected(rows[:half]) + self._rejected(rows[half:])
-
-    def _trial(self, rows: Sequence[Row]) -> str | None:
-        self._faults.clear()
-        self._producer.begin_transaction()
-        try:
-            self._produce(rows)
-            self._producer.flush(_TIMEOUT_SECONDS)
-        except KafkaException as failure:
-            if failure.args[0].code() not in REJECTIONS:
-                raise
-            return str(failure.args[0].str())
-        finally:
-            self._producer.abort_transaction(_TIMEOUT_SECONDS)
-        rejections = [error.str() for error, _ in self._faults if error.code() in REJECTIONS]
-        return rejections[0] if rejections else None
+            return RemarkError(reason, held_topics=topics)
+        if self._rejected:
+            return RejectedError(self._rejected)
+        return RemarkError(reason, careful=any(error.code() in REJECTIONS for error, _ in faults))

@@ -78,9 +78,8 @@ class RoundRun:
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
             topics = TopicBook(clients.producers[0], clients.admin, self._before.held_topics)
-            marker = Marker(
-                marking, sql, self._term, topics, self._mark_limits(), recovery.next_batch
-            )
+            limits = self._mark_limits(recovery)
+            marker = Marker(marking, sql, self._term, topics, limits, recovery.next_batch)
             records = RecordPurger(purging, sql, self._term)
             publisher = self._publisher(clients, recovery, records)
             self._stages = (marker, publisher, purger)
@@ -147,18 +146,22 @@ class RoundRun:
         self, clients: Clients, recovery: Recovery, records: RecordPurger
     ) -> ExactlyOncePublisher | AtLeastOncePublisher:
         if self._config.delivery == "exactly_once":
-            return ExactlyOncePublisher(clients, self._place(), recovery.committed)
+            return ExactlyOncePublisher(
+                clients, self._place(), recovery.committed, careful=self._before.careful
+            )
         return AtLeastOncePublisher(clients, records, careful=self._before.careful)
 
     def _place(self) -> TopicPartition:
         topic, shard = self._config.leader_topic, self._term.shard
         return TopicPartition(topic, shard, OFFSET_INVALID, self._identity)
 
-    def _mark_limits(self) -> MarkLimits:
+    def _mark_limits(self, recovery: Recovery) -> MarkLimits:
+        """Tell how much to mark; a careful round ends with what the one before had in flight."""
         limits = self._config.limits
         return MarkLimits(
             limits.mark_query_records,
             limits.max_in_flight_bytes,
+            in_all=recovery.remarked if self._before.careful else None,
             exactly_once=self._config.delivery == "exactly_once",
         )
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harvest_dagster.harvest.batch import Term
 from harvest_dagster.harvest.recover import OFFSETS_KEPT_SECONDS
+from harvest_dagster.harvest.rounds import Before, RoundRun
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import until
 from tests.integration.harvest.remains import claim, producer_of, publish, send
@@ -69,6 +71,22 @@ def test_at_least_once_remarks_all(place: Place, start_tour: StartTour) -> None:
     place.drained()
     judge(place.stashed, read(place.kafka, place.topic), "at_least_once")
     assert [event.detail["records"] for event in place.events("remarked")] == [100]
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_careful_rounds_end(place: Place, delivery: str) -> None:
+    """A round that sends each record by itself does so with what was in flight, and no more."""
+    place.put(300)
+    claim(place, place.lease(), 1, 1, 100)
+    config, lease = (
+        place.config(delivery=delivery, limits={"mark_query_records": 100}),
+        place.lease(),
+    )
+    term = Term(lease.name, lease.shard, lease.epoch, lease.leader_id)
+    careful = RoundRun(config, term, Before(careful=True), lambda: True)
+    careful.run()
+    assert (careful.counts("published"), place.waiting()) == (100, 200)
+    judge(place.stashed[:100], read(place.kafka, place.topic), delivery)
 
 
 @pytest.mark.parametrize(
