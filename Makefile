@@ -19,7 +19,7 @@ down:  ## stop Dagster, PostgreSQL and Kafka
 test: setup  ## run the tests, on real PostgreSQL and real Kafka, all but the longest
 	@python3 scripts/browser.py
 	@$(BIN)/pytest -n 4 --dist worksteal -m "not long" --ignore tests/e2e --ignore tests/integration/spark
-	@$(BIN)/pytest -n 3 --dist loadgroup -m "not long" tests/integration/spark tests/e2e
+	@$(BIN)/pytest -n 2 --dist loadgroup -m "not long" tests/integration/spark tests/e2e
 
 faults: setup  ## kill, pause and cut off what the harvest lives on, and count the messages
 	@$(BIN)/pytest -n 2 --dist loadgroup tests/faults tests/e2e tests/integration/spark

@@ -1,0 +1,51 @@
+"""A cluster: executors in processes of their own, of which some are killed or too slow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.integration.spark.conftest import Left, Rows
+
+DRIVER = Path(__file__).with_name("cluster.py")
+COUNT = 20_000
+LONGEST_SECONDS = 120
+
+
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, marks=pytest.mark.long) for how in ("killed", "speculated")]
+)
+def test_executors(database: str, rows: Rows, left: Left, how: str) -> None:
+    """Killed executors and speculation add every row, and every message, once."""
+    rows("CREATE TABLE business (id bigint)")
+    drive(how, database)
+    for table, column in (("business", "id"), ("outbox", "kafka_value")):
+        found = rows(f"SELECT count(*), count(DISTINCT {column}) FROM {table}")
+        assert found == [(COUNT, COUNT)], table
+    assert left() == (0, 0)
+
+
+@pytest.mark.long
+def test_connect(database: str, rows: Rows, left: Left) -> None:
+    """Over Spark Connect a table and its messages are written as well."""
+    rows("CREATE TABLE business (id bigint PRIMARY KEY)")
+    drive("connect", database)
+    both = "SELECT (SELECT count(*) FROM business), (SELECT count(*) FROM outbox)"
+    assert rows(both) == [(COUNT, COUNT)]
+    assert left() == (0, 0)
+
+
+def drive(how: str, database: str) -> None:
+    """Run a driver to its end."""
+    subprocess.run(
+        [sys.executable, str(DRIVER), how, database, str(COUNT)],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        check=True,
+        timeout=LONGEST_SECONDS,
+    )
