@@ -7,7 +7,8 @@ window when enough is in flight.
 Records come from three places, in this order:
 
     sweep   everything up to the head that no claim holds: records that were requeued or restored,
-            those that waited behind a lane that is free again. Now and then, and when told to
+            came with a new part of the outbox, or waited behind a lane that is free again. Now and
+            then, and when told to
     gaps    ids that were missing below the head and have appeared: transactions that committed late
     head    everything beyond the head
 
@@ -37,7 +38,7 @@ _log = logging.getLogger(__name__)
 _RUNNING = statements("harvest_dagster.harvest", "records.sql")["running"].text
 _PARKED = statements("harvest_dagster.harvest", "parked.sql")
 _EVENT = statements("harvest_dagster.harvest", "claims.sql")["event"].text
-_LANES, _CHANGES = _PARKED["lanes"].text, _PARKED["changes"].text
+_LANES = _PARKED["lanes"].text
 
 _SWEEP_SECONDS = 60.0
 _LOOK_AT_LANES_SECONDS = 0.5
@@ -183,7 +184,7 @@ class Marker:
         now = time.monotonic()
         if now >= self._next_look_at_lanes:
             self._next_look_at_lanes = now + _LOOK_AT_LANES_SECONDS
-            (changes,) = self._fetch(_CHANGES, self._term.parameters)[0]
+            (changes,) = self._fetch(self._sql.changes, self._term.parameters)[0]
             if changes != self._changes:
                 self._load_lanes()
                 self._start_sweep()
@@ -196,7 +197,7 @@ class Marker:
 
     def _load_lanes(self) -> None:
         parameters = self._term.parameters
-        ((self._changes,),) = self._fetch(_CHANGES, parameters)
+        ((self._changes,),) = self._fetch(self._sql.changes, parameters)
         self._held_keys = {(t, _bytes(k)): i for t, k, i in self._fetch(_LANES, parameters)}
         self._topics.forget_limits()
 

@@ -30,7 +30,11 @@ SELECT kafka_topic, kafka_key, min(id)
  WHERE name = %(name)s AND shard = %(shard)s AND holds_key AND requeued_at IS NULL
  GROUP BY kafka_topic, kafka_key
 
--- changes: a number that changes with each requeue, discard or wish for a sweep, however late
-SELECT COALESCE(sum(id), 0)::bigint
-  FROM harvest.event
- WHERE name = %(name)s AND kind IN ('requeued', 'discarded', 'swept')
+-- changes: a number that changes with each requeue, discard, new part of the outbox, or wish for a
+-- sweep, however late
+SELECT (SELECT COALESCE(sum(id), 0)
+          FROM harvest.event
+         WHERE name = %(name)s AND kind IN ('requeued', 'discarded', 'swept'))::bigint
+     + (SELECT COALESCE(sum(inhrelid::bigint), 0)
+          FROM pg_inherits
+         WHERE inhparent = to_regclass({table}))::bigint

@@ -27,6 +27,7 @@ class Statements:
     sweep: Composed
     gaps: Composed
     drawn: Composed
+    changes: Composed
     claim: Composed
     purge: Composed
     purge_records: Composed
@@ -68,6 +69,7 @@ def statements_for(
         sweep=sweep,
         gaps=gaps,
         drawn=SQL(_RECORDS["drawn"].text.replace("%(table)s", "{}")).format(Literal(table.sql)),
+        changes=_PARKED["changes"].sql(table=Literal(table.sql)),
         claim=Composed([claim]),
         purge=_CLAIMS["purge"].sql(table=table, returned=returned, kept=kept),
         purge_records=_CLAIMS["purge_records"].sql(table=table, returned=returned, kept=kept),

@@ -3,8 +3,8 @@
 1. take the key's lock, so that of two writers of one key the second sees what the first did;
 2. look whether it is written already: by this very write (Spark may ask twice), or by another one
    (then `on_repeat` decides);
-3. move rows, then messages, and count: what a crash of PostgreSQL took from the unlogged staging
-   tables would be missed here, and nothing is written;
+3. move rows, then move or attach messages, and count: what a crash of PostgreSQL took from
+   unlogged staging tables would be missed here, and nothing is written;
 4. record the key.
 
 It runs on the driver, or in the process that Spark starts for a commit, and blocks for as long as
@@ -26,7 +26,8 @@ from psycopg.types.json import Jsonb
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.spark.options import OnRepeat
+from harvest_dagster.spark.options import ATTACH_FROM, OnRepeat
+from harvest_dagster.spark.parts import attach, is_part
 from harvest_dagster.spark.staging import Staging, settled
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
@@ -52,6 +53,7 @@ class Request:
     key: str | None
     outbox: TableName
     on_repeat: OnRepeat = "skip"
+    attach_from: int = ATTACH_FROM
     batch: int | None = None
     """Of a stream, which goes through its batches one by one."""
 
@@ -121,12 +123,11 @@ def _moved(connection: psycopg.Connection[Any], request: Request, moves: Sequenc
         attempts, expected = settled(connection, move.staging)
         if move.vacate is not None:
             connection.execute(move.vacate, move.place)
-        cursor = connection.execute(move.insert, (attempts,))
         if move.are_messages:
-            count, first, last = cursor.fetchone() or (0, None, None)
+            count, first, last = _messages(connection, request, move, attempts, expected)
             written = _with_messages(written, count, first, last)
         else:
-            count = cursor.rowcount
+            count = connection.execute(move.insert, (attempts,)).rowcount
             rows = written.tables.get(str(move.into), 0) + count
             written = replace(written, tables={**written.tables, str(move.into): rows})
         if count != expected:
@@ -135,6 +136,19 @@ def _moved(connection: psycopg.Connection[Any], request: Request, moves: Sequenc
                 " restarted in the middle, or a trigger drops rows; nothing is written, write again"
             )
     return written
+
+
+def _messages(
+    connection: psycopg.Connection[Any],
+    request: Request,
+    move: Move,
+    attempts: list[int],
+    expected: int,
+) -> Any:  # noqa: ANN401 - a row
+    """Attach many messages, or move a few; tell how many there are, the first id, and the last."""
+    if expected >= request.attach_from and is_part(connection, move.staging):
+        return attach(connection, move.staging, move.into, attempts)
+    return connection.execute(move.insert, (attempts,)).fetchone()
 
 
 def _with_messages(written: Written, count: int, first: int | None, last: int | None) -> Written:

@@ -11,6 +11,23 @@ WITH moved AS (
   RETURNING id)
 SELECT count(*), min(id), max(id) FROM moved
 
+-- is_part: whether a staging table is like its outbox, so that it may become a part of it
+SELECT EXISTS (SELECT FROM pg_attribute
+                WHERE attrelid = to_regclass(%s) AND attname = 'id' AND NOT attisdropped)
+
+-- lock_part: no task writes any more
+LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
+
+-- lost: what attempts have staged that do not count
+DELETE FROM {staging} WHERE attempt <> ALL (%s)
+
+-- staged: what is there
+SELECT count(*), min(id), max(id) FROM {staging}
+
+-- attach: the table, with its messages, becomes a part of the outbox, under another name
+ALTER TABLE {staging} DROP COLUMN attempt, RESET (autovacuum_enabled), INHERIT {table};
+ALTER TABLE {staging} RENAME TO {part}
+
 -- rows: those of the attempts that count, into a table
 INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE attempt = ANY (%s) {conflict}
 

@@ -13,6 +13,7 @@ from harvest_dagster.config import load_settings
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.outbox.table import Outbox
 
+ATTACH_FROM = 100_000
 OnRepeat = Literal["skip", "again", "error"]
 
 
@@ -30,6 +31,9 @@ class Options(BaseModel):
     key: str | None = Field(None, min_length=1, description="what is written once, whoever tries")
     onRepeat: OnRepeat = Field("skip", description="skip, again or error")  # noqa: N815
     maxMessageBytes: int | None = Field(None, gt=0, description="the largest that topics take")  # noqa: N815
+    attachFrom: int = Field(  # noqa: N815
+        ATTACH_FROM, gt=0, description="how many messages are attached to the outbox, and not moved"
+    )
     table: Literal["outbox", "parked"] = Field("outbox", description="what is read")
     partitions: int = Field(4, gt=0, description="how many tasks read")
     # How a transaction has its rows and messages staged; nobody else needs these.

@@ -69,7 +69,7 @@ class Plan:
     def request(self, options: Options, batch: int | None = None) -> Request:
         """Ask for the commit of what was staged."""
         outbox = options.outbox_table().table
-        return Request(self.write, options.key, outbox, options.onRepeat, batch)
+        return Request(self.write, options.key, outbox, options.onRepeat, options.attachFrom, batch)
 
 
 def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> Plan:

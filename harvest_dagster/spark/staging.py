@@ -1,14 +1,15 @@
-"""Staging: unlogged tables that tasks copy into, until one transaction moves what counts.
+"""Staging: tables that tasks copy into, until one transaction makes what counts visible.
 
     driver    create()       a table, remembered in harvest.staged
     tasks     copy()         each attempt under a number of its own, in a transaction of its own
     driver    settle()       the attempts whose tasks Spark has accepted
-    driver    commit         moves their rows, in the one transaction that makes them visible
+    driver    commit         moves their rows, or attaches the table itself: see `parts`
     driver    drop()
 
 A task that fails, or is run twice, leaves rows under a number that nobody moves. A table that a
-dead writer has left is dropped by a later one. Since the tables are unlogged PostgreSQL empties
-them when it crashes: what is moved is counted, so that this can't pass for success.
+dead writer has left is dropped by a later one. Tables that can't be attached are unlogged, and
+PostgreSQL empties them when it crashes: what is moved is counted, so that this can't pass for
+success.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from uuid import UUID
 
 import psycopg
 import pyarrow as pa
-from psycopg.sql import SQL, Composable, Identifier
+from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.dsn import connection_string
@@ -119,15 +120,28 @@ def ensure(
 def _create(
     connection: psycopg.Connection[Any], write: UUID, staging: Staging, outbox: TableName | None
 ) -> None:
-    source = SQL("") if outbox is None else _SQL["source"].sql(table=outbox)
     connection.execute(_SQL["register"].text, (staging.name, write))
-    connection.execute(
-        _SQL["create"].sql(
-            staging=staging.table,
-            columns=SQL(", ").join(column.sql() for column in staging.columns),
-            source=source,
+    sequence = None if outbox is None else _sequence(connection, staging, outbox)
+    if outbox is not None and sequence is not None:
+        part = _SQL["create_part"].sql(
+            staging=staging.table, table=outbox, sequence=Literal(sequence)
         )
-    )
+        connection.execute(part)
+        return
+    source = SQL("") if outbox is None else _SQL["source"].sql(table=outbox)
+    columns = SQL(", ").join(column.sql() for column in staging.columns)
+    connection.execute(_SQL["create"].sql(staging=staging.table, columns=columns, source=source))
+
+
+def _sequence(
+    connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
+) -> str | None:
+    """Tell where the outbox has its ids from, if what is staged may become a part of it."""
+    if any(column.type is not None for column in staging.columns):  # it is to be sorted
+        return None
+    names = [column.name for column in staging.columns]
+    row = connection.execute(_SQL["attachable"].text, (outbox.sql, names)).fetchone()
+    return row[0] if row else None
 
 
 def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: Encode) -> Staged:
@@ -168,8 +182,13 @@ def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list
 
 def discard(connection: psycopg.Connection[Any], name: str) -> None:
     """Drop the staging table of a write that is over, and end tasks that can't know it yet."""
-    connection.execute(_SQL["end_tasks"].text, (TableName(name, SCHEMA).sql,))
+    end_tasks(connection, name)
     drop(connection, name)
+
+
+def end_tasks(connection: psycopg.Connection[Any], name: str) -> None:
+    """End tasks that still write to a staging table, though their write is over."""
+    connection.execute(_SQL["end_tasks"].text, (TableName(name, SCHEMA).sql,))
 
 
 def drop(connection: psycopg.Connection[Any], name: str) -> None:
@@ -185,3 +204,15 @@ def _clean(connection: psycopg.Connection[Any]) -> None:
         # It may belong to another role, whose writers then clean up.
         with suppress(psycopg.errors.InsufficientPrivilege):
             drop(connection, name)
+    for (name,) in connection.execute(_SQL["parts"].text).fetchall():
+        _drop_if_drained(connection, TableName(name, SCHEMA))
+
+
+def _drop_if_drained(connection: psycopg.Connection[Any], part: TableName) -> None:
+    """Drop a part of an outbox of which nothing is left; one that is in use stays."""
+    with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
+        connection.execute(_SQL["lock_time"].text)
+        connection.execute(_SQL["lock"].sql(staging=part))
+        row = connection.execute(_SQL["holds_rows"].sql(staging=part)).fetchone()
+        if row is not None and not row[0]:
+            connection.execute(_SQL["drop"].sql(staging=part))

@@ -14,6 +14,37 @@ SELECT 0::bigint AS attempt, {columns} {source} WITH NO DATA
 -- source: what a staging table takes its columns' types from
 FROM {table}
 
+-- attachable: whether a table like the outbox can become a part of it, by this role's hand
+SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
+  FROM pg_class c
+ WHERE c.oid = to_regclass(%s)
+   AND c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relrowsecurity
+   AND pg_has_role(c.relowner, 'USAGE')
+   AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgenabled <> 'D')
+   AND NOT EXISTS (SELECT FROM pg_publication_tables p
+                    WHERE p.schemaname = c.relnamespace::regnamespace::text
+                      AND p.tablename = c.relname)
+   AND NOT EXISTS (SELECT FROM pg_attribute a
+                    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                      AND (a.attnotnull OR a.attname = 'create_time')
+                      AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> ALL (%s))
+
+-- create_part: a staging table like the outbox, that may become a part of it
+CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS
+                      , attempt bigint) WITH (autovacuum_enabled = off);
+ ALTER TABLE {staging} ALTER id SET DEFAULT nextval({sequence})
+
+-- parts: tables of ours that are attached to an outbox
+SELECT c.relname
+  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+ WHERE c.relnamespace = to_regnamespace('harvest_staging') AND pg_has_role(c.relowner, 'USAGE')
+
+-- lock: nobody uses the table
+LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
+
+-- holds_rows: whether anything of a part is left
+SELECT EXISTS (SELECT FROM (SELECT id FROM {staging} ORDER BY id LIMIT 1) AS first)
+
 -- copy: what a task writes
 COPY {staging} (attempt, {columns}) FROM STDIN (FORMAT binary)
 

@@ -1,8 +1,8 @@
 """A Spark driver in a process of its own, on a cluster: `python cluster.py HOW URL COUNT`.
 
-    killed       an executor is killed half-way through its first task
-    speculated   a task's first attempt hangs half-way, and Spark runs it a second time meanwhile
-    connect      nothing is disturbed; the session is one of Spark Connect
+killed       an executor is killed half-way through its first task
+speculated   a task's first attempt hangs half-way, and Spark runs it a second time meanwhile
+connect      nothing is disturbed; the session is one of Spark Connect
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import pyarrow as pa
@@ -21,14 +22,14 @@ from pyspark.sql import SparkSession
 from harvest_dagster.spark import transaction
 
 _HANGS_SECONDS = 20
-_SETTINGS = {
+_SETTINGS: dict[str, Any] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.task.maxFailures": "4",
 }
-_SPECULATION = {
+_SPECULATION: dict[str, Any] = {
     "spark.speculation": "true",
     "spark.speculation.interval": "200ms",
     "spark.speculation.multiplier": "1.1",
@@ -77,9 +78,7 @@ def _hanging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _is_first(partition: int) -> bool:
     context = TaskContext.get()
     return (
-        context is not None
-        and context.partitionId() == partition
-        and context.attemptNumber() == 0
+        context is not None and context.partitionId() == partition and context.attemptNumber() == 0
     )
 
 

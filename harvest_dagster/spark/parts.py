@@ -1,0 +1,47 @@
+"""Parts: what a large write has staged becomes a part of the outbox itself, without being moved.
+
+PostgreSQL lets a table inherit from another: who reads or deletes from the outbox does so in its
+parts as well. So a staging table that is made like the outbox, whose rows draw their ids from the
+outbox's sequence, needs no more than to be attached in the one transaction that makes all visible,
+however many messages it holds. To move them would write each a second time, one by one.
+
+A role that does not own the outbox can't attach; nor is it done where something else watches the
+table: triggers, row security, a publication. Then messages are moved, as small writes always are,
+since every part is one more place to look into until it is drained. A later write drops those.
+
+The ids are older than the commit, so a leader may have gone beyond them: it sees that there is a
+new part, and sweeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.sql import Identifier
+
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
+from harvest_dagster.spark.staging import Staging, end_tasks
+
+_SQL = statements("harvest_dagster.spark", "commit.sql")
+_PREFIX = "part_"
+
+
+def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:
+    """Tell whether a staging table can be attached."""
+    row = connection.execute(_SQL["is_part"].text, (staging.table.sql,)).fetchone()
+    return bool(row and row[0])
+
+
+def attach(
+    connection: psycopg.Connection[Any], staging: Staging, outbox: TableName, attempts: list[int]
+) -> Any:  # noqa: ANN401 - a row
+    """Attach what counts to the outbox; tell how many messages, the first id, and the last."""
+    end_tasks(connection, staging.name)
+    connection.execute(_SQL["lock_part"].sql(staging=staging.table))
+    connection.execute(_SQL["lost"].sql(staging=staging.table), (attempts,))
+    row = connection.execute(_SQL["staged"].sql(staging=staging.table)).fetchone()
+    part = Identifier(_PREFIX + staging.name)
+    connection.execute(_SQL["attach"].sql(staging=staging.table, table=outbox, part=part))
+    return row
