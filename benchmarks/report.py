@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+_EXACT_BELOW = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -41,7 +43,12 @@ def report(title: str, results: list[Result], *, as_json: bool) -> None:
     print(f"{'':44} {'ratio':>6}  {'target':<10} {'of':<30} {'figure':>14}")
     for r in results:
         ratio = "" if r.ratio is None else f"{r.ratio:.2f}"
-        print(f"{r.name:44} {ratio:>6}  {r.target:<10} {r.ratio_to:<30} {r.value:>10,.0f} {r.unit}")
+        left = f"{r.name:44} {ratio:>6}  {r.target:<10} {r.ratio_to:<30}"
+        print(f"{left} {_figure(r.value):>10} {r.unit}")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= _EXACT_BELOW else f"{value:.3g}"
 
 
 def peak_memory() -> float:

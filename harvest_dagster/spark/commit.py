@@ -147,7 +147,7 @@ def _messages(
 ) -> Any:  # noqa: ANN401 - a row
     """Attach many messages, or move a few; tell how many there are, the first id, and the last."""
     if expected >= request.attach_from and is_part(connection, move.staging):
-        return attach(connection, move.staging, move.into, attempts)
+        return attach(connection, move.staging, move.into, attempts, expected)
     return connection.execute(move.insert, (attempts,)).fetchone()
 
 

@@ -18,11 +18,14 @@ SELECT EXISTS (SELECT FROM pg_attribute
 -- lock_part: no task writes any more
 LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
 
--- lost: what attempts have staged that do not count
+-- copied: how many rows tasks have written
+SELECT copied FROM harvest.staged WHERE name = %s
+
+-- lost: drop what does not count
 DELETE FROM {staging} WHERE attempt <> ALL (%s)
 
--- staged: what is there
-SELECT count(*), min(id), max(id) FROM {staging}
+-- ends: the first id, and the last
+SELECT min(id), max(id) FROM {staging}
 
 -- attach: the table, with its messages, becomes a part of the outbox, under another name
 ALTER TABLE {staging} DROP COLUMN attempt, RESET (autovacuum_enabled), INHERIT {table};

@@ -12,7 +12,7 @@ partition   byte, short, int                        Kafka's partitioner chooses
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +45,8 @@ class MessageEncoder:
 
     def columns(self, schema: pa.Schema) -> tuple[Column, ...]:
         """Tell what a staging table must hold, for batches of this schema."""
-        names = RowEncoder(self.outbox, self.shape).columns
-        plain = [Column(name) for name in names if name != "create_time"]
+        given = {name.lower() for name in schema.names}
+        plain = [Column(name) for name in self._names(given)]
         kinds = [(n, kind_of(schema.field(_place(schema, n)).type)) for n in self.order]
         ordered = [
             Column(f"{ORDER}{at}", kind.type, kind.sorts_as)
@@ -60,11 +60,28 @@ class MessageEncoder:
         given = {name.lower(): batch.column(at) for at, name in enumerate(batch.schema.names)}
         fields = self._fields(given, batch.num_rows)
         self._check(fields)
-        keys, values = self._headers(fields)
-        row = [fields["topic"], fields["key"], fields["value"], keys, values]
-        if self.shape.has_partition:
-            row.append(encoded(fields["partition"]))
+        makers: dict[str, Callable[[], pa.Array]] = {
+            "kafka_header_keys": lambda: self._items(fields, "header_keys", TEXT_OID),
+            "kafka_header_values": lambda: self._items(fields, "header_values", self._value_oid),
+            "kafka_partition": lambda: encoded(fields["partition"]),
+        }
+        row = [
+            makers[name]() if name in makers else fields[name.removeprefix("kafka_")]
+            for name in self._names(given)
+        ]
         return [*row, *(encoded(given[name.lower()]) for name in self.order)]
+
+    def _names(self, given: Collection[str]) -> list[str]:
+        """Tell the columns that are written; what is not given is left to the table's defaults."""
+        names = RowEncoder(self.outbox, self.shape).columns
+        return [n for n in names if n != "create_time" and not self._is_left_out(n, given)]
+
+    def _is_left_out(self, name: str, given: Collection[str]) -> bool:
+        column = self.shape.columns[name]
+        if name.startswith("kafka_header"):
+            return "headers" not in given and column.filled
+        nullable = not (column.required or column.filled)
+        return nullable and name == "kafka_partition" and "partition" not in given
 
     def _fields(self, given: Fields, count: int) -> Fields:
         """Bring every column to the one type that it is encoded from."""
@@ -82,13 +99,13 @@ class MessageEncoder:
             "header_counts": counts,
         }
 
-    def _headers(self, fields: Fields) -> tuple[pa.Array, pa.Array]:
-        oid = TEXT_OID if self.shape.text_headers else BYTEA_OID
-        counts = fields["header_counts"]
-        return (
-            list_items(counts, fields["header_keys"], TEXT_OID),
-            list_items(counts, fields["header_values"], oid),
-        )
+    @property
+    def _value_oid(self) -> int:
+        return TEXT_OID if self.shape.text_headers else BYTEA_OID
+
+    @staticmethod
+    def _items(fields: Fields, name: str, oid: int) -> pa.Array:
+        return list_items(fields["header_counts"], fields[name], oid)
 
     def _check(self, fields: Fields) -> None:
         """Find what the table or Kafka could never take, without looking at each row in Python."""

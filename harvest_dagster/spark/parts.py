@@ -9,8 +9,9 @@ A role that does not own the outbox can't attach; nor is it done where something
 table: triggers, row security, a publication. Then messages are moved, as small writes always are,
 since every part is one more place to look into until it is drained. A later write drops those.
 
-The ids are older than the commit, so a leader may have gone beyond them: it sees that there is a
-new part, and sweeps.
+The ids are older than the commit. So a leader may have gone beyond them: it sees that there is a
+new part, and sweeps. And in a transaction with tables messages are moved, since their ids must be
+drawn after its rows are written: where two transactions write one row, the second's come later.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from psycopg.sql import Identifier
+from psycopg.sql import Composed, Identifier
 
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
@@ -35,13 +36,30 @@ def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:
 
 
 def attach(
-    connection: psycopg.Connection[Any], staging: Staging, outbox: TableName, attempts: list[int]
-) -> Any:  # noqa: ANN401 - a row
-    """Attach what counts to the outbox; tell how many messages, the first id, and the last."""
+    connection: psycopg.Connection[Any],
+    staging: Staging,
+    outbox: TableName,
+    attempts: list[int],
+    expected: int,
+) -> tuple[int, int | None, int | None]:
+    """Attach what counts to the outbox; tell how many messages, the first id, and the last.
+
+    The rows are not counted: to read them would cost more than all else, and unlike those of an
+    unlogged table they can't be lost.
+    """
     end_tasks(connection, staging.name)
     connection.execute(_SQL["lock_part"].sql(staging=staging.table))
-    connection.execute(_SQL["lost"].sql(staging=staging.table), (attempts,))
-    row = connection.execute(_SQL["staged"].sql(staging=staging.table)).fetchone()
+    copied = _one(connection, _SQL["copied"].sql(), (staging.name,))[0]
+    if copied > expected:
+        lost = connection.execute(_SQL["lost"].sql(staging=staging.table), (attempts,)).rowcount
+        copied -= lost
+    first, last = _one(connection, _SQL["ends"].sql(staging=staging.table))
     part = Identifier(_PREFIX + staging.name)
     connection.execute(_SQL["attach"].sql(staging=staging.table, table=outbox, part=part))
+    return copied, first, last
+
+
+def _one(connection: psycopg.Connection[Any], query: Composed, parameters: Any = None) -> Any:  # noqa: ANN401 - a row
+    row = connection.execute(query, parameters).fetchone()
+    assert row is not None  # noqa: S101 - it is an aggregate, or was looked up before
     return row

@@ -83,7 +83,7 @@ def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> 
         )
         planned = Plan(url, write, staging, encoder)
         if creates:
-            create(connection, write, staging, planned.outbox)
+            create(connection, write, staging, planned.outbox, attaches=options.into is None)
     return planned
 
 

@@ -98,12 +98,17 @@ def new_name(write: UUID) -> str:
 
 
 def create(
-    connection: psycopg.Connection[Any], write: UUID, staging: Staging, outbox: TableName | None
+    connection: psycopg.Connection[Any],
+    write: UUID,
+    staging: Staging,
+    outbox: TableName | None,
+    *,
+    attaches: bool = False,
 ) -> None:
     """Create a staging table, and drop what dead writers have left."""
     _clean(connection)
     with connection.transaction():
-        _create(connection, write, staging, outbox)
+        _create(connection, write, staging, outbox, attaches=attaches)
 
 
 def ensure(
@@ -114,14 +119,19 @@ def ensure(
         connection.execute(_SQL["lock_name"].text, (staging.name,))
         row = connection.execute(_SQL["is_there"].text, (staging.name,)).fetchone()
         if row is None or not row[0]:
-            _create(connection, write, staging, outbox)
+            _create(connection, write, staging, outbox, attaches=True)
 
 
 def _create(
-    connection: psycopg.Connection[Any], write: UUID, staging: Staging, outbox: TableName | None
+    connection: psycopg.Connection[Any],
+    write: UUID,
+    staging: Staging,
+    outbox: TableName | None,
+    *,
+    attaches: bool,
 ) -> None:
     connection.execute(_SQL["register"].text, (staging.name, write))
-    sequence = None if outbox is None else _sequence(connection, staging, outbox)
+    sequence = _sequence(connection, staging, outbox) if outbox and attaches else None
     if outbox is not None and sequence is not None:
         part = _SQL["create_part"].sql(
             staging=staging.table, table=outbox, sequence=Literal(sequence)
@@ -158,7 +168,7 @@ def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: 
                     into.write(memoryview(copy_rows(encode(part), first)))
                     rows += part.num_rows
             into.write(TAIL)
-        connection.execute(_SQL["touch"].text, (staging.name,))
+        connection.execute(_SQL["copied"].text, (rows, staging.name))
     return Staged(attempt, rows)
 
 

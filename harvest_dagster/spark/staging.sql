@@ -48,8 +48,8 @@ SELECT EXISTS (SELECT FROM (SELECT id FROM {staging} ORDER BY id LIMIT 1) AS fir
 -- copy: what a task writes
 COPY {staging} (attempt, {columns}) FROM STDIN (FORMAT binary)
 
--- touch: tell that a write is alive
-UPDATE harvest.staged SET touched_at = clock_timestamp() WHERE name = %s
+-- copied: tell what a task has written, and that the write is alive
+UPDATE harvest.staged SET copied = copied + %s, touched_at = clock_timestamp() WHERE name = %s
 
 -- settle: the attempts that count, and how many rows they have staged
 UPDATE harvest.staged SET attempts = %s, rows = %s, touched_at = clock_timestamp() WHERE name = %s

@@ -59,4 +59,17 @@ def test_headers_count() -> None:
     batch = pa.record_batch({"value": pa.array(["v", "v"]), "headers": headers})
     with pytest.raises(MessageError, match="headers: those of the message"):
         encoder(NATIVE)(batch)
-    assert len(encoder(NATIVE)(batch.slice(1))) == 6
+    assert len(encoder(NATIVE)(batch.slice(1))) == 5
+
+
+@pytest.mark.parametrize("filled", [True, False])
+def test_what_is_left_out(filled: bool) -> None:
+    """Columns that a DataFrame lacks are left to the table, where it can fill them."""
+    columns = {n: Column(n, t, None, False, filled and "header" in n) for n, t in NATIVE.items()}
+    made = MessageEncoder(Outbox.named("outbox"), Shape(columns), "t", ())
+    schema = pa.schema([("value", pa.string())])
+    names = [column.name for column in made.columns(schema)]
+    headers = [] if filled else ["kafka_header_keys", "kafka_header_values"]
+    assert names == ["kafka_topic", "kafka_key", "kafka_value", *headers]
+    batch = pa.record_batch({"value": pa.array(["v"])})
+    assert len(made(batch)) == len(names)
