@@ -28,6 +28,7 @@ from benchmarks.place import Place, place
 from benchmarks.report import Result, medians, report
 from harvest_dagster.spark import register
 from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows
+from harvest_dagster.spark.classes import java_options
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import make_plan
 
@@ -85,6 +86,7 @@ def _session() -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.jars.packages": DRIVER,
+        "spark.driver.extraJavaOptions": java_options(),
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
     }

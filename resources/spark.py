@@ -5,6 +5,8 @@ import sys
 
 from dagster_pyspark import LazyPySparkResource
 
+from harvest_dagster.spark.classes import java_options
+
 # What Spark runs Python with is this very Python, which has harvest_dagster.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
@@ -18,5 +20,6 @@ spark = LazyPySparkResource(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
         "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": java_options(),
     }
 )

@@ -12,12 +12,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from harvest_dagster.spark import register
+from harvest_dagster.spark.classes import java_options
 from tests.integration.harvest.place import place
 from tests.integration.harvest.running import start_tour
 
 __all__ = ["place", "start_tour"]
 
-LOCAL: dict[str, Any] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+LOCAL: dict[str, Any] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": java_options(),
+}
 
 
 @pytest.hookimpl(tryfirst=True)
