@@ -11,7 +11,7 @@ import click
 
 from harvest_dagster.cli.options import chosen, connected, json_option, postgres_option
 from harvest_dagster.cli.show import print_json, print_table
-from harvest_dagster.election.history import Event, read
+from harvest_dagster.election.history import KINDS, Event, read
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
@@ -35,7 +35,14 @@ class _Duration(click.ParamType[float]):
 
 
 @click.command()
-@click.option("--kind", "kinds", multiple=True, help="Only this kind; may be given repeatedly.")
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(list(KINDS)),
+    metavar="KIND",
+    multiple=True,
+    help="Only this kind; may be given repeatedly.",
+)
 @click.option("--since", type=_Duration(), help="Only this far back: 30s, 5m, 1h, 7d.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
 @json_option

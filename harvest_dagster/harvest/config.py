@@ -91,7 +91,9 @@ class _Checked(BaseModel):
     `context` may give the fields the names that they have where they were read.
     """
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True
+    )
 
     def __setattr__(self, name: str, value: object) -> None:
         # pydantic would refuse it too, and show the value.
@@ -113,26 +115,40 @@ class _Checked(BaseModel):
 class Limits(_Checked):
     """How much, how often and how long; durations are in seconds."""
 
-    io_error_backoff: Pause = 0.5  # after an error of PostgreSQL
-    poll_duration: Period = 0.001  # how long a poll of the leader topic blocks
+    io_error_backoff: Pause = 0.5
+    """the first pause after an error; it doubles up to 10 s"""
+    poll_duration: Period = 0.001
+    """not used; a file of goharvest's may have it"""
     min_poll_interval: Period = 0.1
-    heartbeat_timeout: Period = 5.0  # how long a leader may go without hearing itself
+    """not used; a file of goharvest's may have it"""
+    heartbeat_timeout: Period = 5.0
+    """how long a leader may go without proof that it leads"""
     max_poll_interval: Period = Field(
         default_factory=lambda data: data["heartbeat_timeout"] / 2, validate_default=True
     )
-    queue_timeout: Period = 30.0  # how long a record may wait for its key to be free
-    drain_interval: Period = Field(  # how often that wait looks at its deadlines
+    """not used; a file of goharvest's may have it"""
+    queue_timeout: Period = 30.0
+    """how long a leader that hands over may take to settle what is in flight"""
+    drain_interval: Period = Field(
         default_factory=lambda data: min(data["max_poll_interval"], data["queue_timeout"])
     )
-    mark_backoff: Pause = 0.01  # after a mark that found nothing
+    """not used; a file of goharvest's may have it"""
+    mark_backoff: Pause = 0.01
+    """not used; a file of goharvest's may have it"""
     max_in_flight_records: Count = _RECORDS["exactly_once"][0]
+    """how many records may be marked and not purged yet"""
     max_in_flight_bytes: Count = 32 * 1024 * 1024
+    """how many bytes their values may have"""
     mark_query_records: Count = Field(
         default_factory=lambda data: min(_RECORDS["exactly_once"][1], data["max_in_flight_records"])
     )
+    """how many records are marked at once"""
     send_concurrency: Count = 8
+    """not used; a file of goharvest's may have it"""
     send_buffer: Size = 10
+    """not used; a file of goharvest's may have it"""
     min_metrics_interval: Pause = 5.0
+    """how often the backlog is read"""
 
     @property
     def session_seconds(self) -> float:
@@ -171,27 +187,40 @@ class HarvestConfig(_Checked):
     """All that a harvest must know."""
 
     outbox: str = DEFAULT_OUTBOX
+    """table, or schema.table"""
     name: Name = Field(default_factory=lambda data: data["outbox"], validate_default=True)
+    """names the harvest in the lease, in events and in Kafka: one outbox's alone, as its table"""
     base_kafka: KafkaConfig = Field(
         repr=False, description="librdkafka's settings for every client, bootstrap.servers at least"
     )
     producer_kafka: KafkaConfig = Field(default_factory=dict, repr=False)
+    """more of them, for the producer"""
     leader_group: KafkaName = Field(
         default_factory=lambda data: _NOT_OF_KAFKA_NAMES.sub("_", data["name"]),
         validate_default=True,
     )
+    """the group of the candidates, as the name"""
     leader_topic: KafkaName = Field(
         default_factory=lambda data: f"{data['leader_group']}.neli", validate_default=True
     )
+    """the topic by which the leader is elected, `<leader_group>.neli`; it is made if missing"""
     postgres: SecretStr = Field(description="postgresql://..., or libpq's key=value pairs")
     delivery: Delivery = "exactly_once"
+    """exactly_once or at_least_once; a reaper.yaml that does not say so is at_least_once"""
     limits: Limits = Field(default_factory=lambda data: Limits().suited_to(data["delivery"]))
+    """how much, how often and how long: below"""
     marks: Marks = "claims"
+    """claims, or rows, which writes leader_id into each row as goharvest does"""
     on_rejected: OnRejected = "hold_key"
+    """hold_key, or skip: the key's later records do not wait for a parked one"""
     shards: Count = 1
-    retention: Period | None = None  # how long purged records are kept aside; None deletes them
+    """split the outbox by key among as many leaders"""
+    retention: Period | None = None
+    """keep purged records so long in harvest.retained; else they are deleted"""
     event_days: Count = 30
-    metrics: str | None = None  # host:port
+    """keep the history so long"""
+    metrics: str | None = None
+    """[host:]port on which `harvest reap` serves its figures; on loopback unless a host is named"""
 
     @field_validator("outbox")
     @classmethod

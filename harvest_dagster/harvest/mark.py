@@ -26,6 +26,7 @@ from typing import Any
 import psycopg
 from psycopg.sql import Composed
 
+from harvest_dagster.election.history import Kind
 from harvest_dagster.errors import FencedError
 from harvest_dagster.harvest.batch import Batch, Key, Row, Term, as_multirange
 from harvest_dagster.harvest.gaps import GapWatch
@@ -223,7 +224,7 @@ class Marker:
             self._tell("held", {"topic": topic, "reason": fault})
         return fault is not None
 
-    def _tell(self, kind: str, detail: dict[str, object]) -> None:
+    def _tell(self, kind: Kind, detail: dict[str, object]) -> None:
         """Write down, and log, that a topic's records wait, or no longer do."""
         _log.warning("%s: %s", kind, ", ".join(f"{key} {value}" for key, value in detail.items()))
         parameters = {**self._term.parameters, "kind": kind, "detail": json.dumps(detail)}

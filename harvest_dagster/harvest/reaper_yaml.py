@@ -39,7 +39,7 @@ _LEVELS = {
 }
 _SECTIONS = {"harvest", "harvest.limits", "logging"}
 _TABLES = {"harvest.baseKafkaConfig", "harvest.producerKafkaConfig"}
-_NAMES = {
+NAMES = {
     **{field: f"harvest.{to_camel(field)}" for field in HarvestConfig.model_fields},
     **{field: f"harvest.limits.{to_camel(field)}" for field in Limits.model_fields},
     "base_kafka": "harvest.baseKafkaConfig",
@@ -49,7 +49,8 @@ _NAMES = {
     "outbox": "harvest.outboxTable",
     "level": "logging.level",
 }
-_FIELDS = {name: field for field, name in _NAMES.items() if name not in _SECTIONS}
+"""The key of each field."""
+_FIELDS = {name: field for field, name in NAMES.items() if name not in _SECTIONS}
 _LOWER = {name.lower(): name for name in _FIELDS.keys() | _SECTIONS}
 
 _TAG = "tag:yaml.org,2002:"
@@ -122,7 +123,7 @@ def _without_quotes(error: yaml.MarkedYAMLError) -> str:
 
 
 def _reaper(root: _Entry) -> Reaper:
-    names = dict(_NAMES)
+    names = dict(NAMES)
     limits: dict[str, Any] = {}
     fields: dict[str, Any] = {"delivery": "at_least_once", "limits": limits}
     for entry in _leaves(root):

@@ -19,7 +19,7 @@ from typing import Any
 import psycopg
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from harvest_dagster.election.history import record
+from harvest_dagster.election.history import Kind, record
 from harvest_dagster.errors import FencedError, KafkaError
 from harvest_dagster.harvest.batch import Term
 from harvest_dagster.harvest.purge import Purger
@@ -86,7 +86,7 @@ def recover(
     if not fence:
         raise FencedError(f"another leader has the lease: epoch {term.epoch} is over")
     if claims:
-        kind = "remarked"
+        kind: Kind = "remarked"
         if committed is None and oldest > OFFSETS_KEPT_SECONDS:
             kind = "ambiguous"
         detail = {

@@ -33,6 +33,7 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from harvest_dagster.election import lease as leases
+from harvest_dagster.election.history import Kind
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.errors import FencedError, KafkaError
 from harvest_dagster.harvest.batch import Key, Term
@@ -187,7 +188,7 @@ class Tour:
             held_topics=self._before.held_topics | getattr(failure, "held_topics", {}),
         )
 
-    def _record(self, kind: str, detail: dict[str, object]) -> None:
+    def _record(self, kind: Kind, detail: dict[str, object]) -> None:
         parameters = {**_term(self.lease).parameters, "kind": kind, "detail": json.dumps(detail)}
         with suppress(psycopg.Error), connect(self._config, "event") as connection:
             connection.execute(_EVENT, parameters)
