@@ -1,0 +1,270 @@
+"""Write the pages of the docs that say what the code says: `make docs` runs it.
+
+Each page is a function that returns its text. A test compares them with the files, so that code and
+pages are changed together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from importlib import import_module
+from inspect import getdoc
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import click
+from prometheus_client.core import Metric
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from harvest_dagster.cli import main
+from harvest_dagster.config import PROJECT_FILE, Settings
+from harvest_dagster.election.history import KINDS
+from harvest_dagster.harvest import events
+from harvest_dagster.harvest.config import HarvestConfig, Limits
+from harvest_dagster.harvest.durations import format_duration
+from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.metrics import HarvestCollector
+from harvest_dagster.harvest.reaper_yaml import NAMES
+from harvest_dagster.orchestration import (
+    HarvestResource,
+    KafkaResource,
+    NeliResource,
+    OutboxComponent,
+    OutboxResource,
+)
+from harvest_dagster.orchestration.component import KafkaAttributes
+from harvest_dagster.postgres.migrations import migrations
+from harvest_dagster.postgres.statements import statements
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+WIDTH = 96
+_HEARD = (
+    events.LeaderAcquired,
+    events.LeaderRefreshed,
+    events.LeaderRevoked,
+    events.LeaderFenced,
+    events.MeterRead,
+    events.Stats,
+)
+_RESOURCES = (OutboxResource, KafkaResource, NeliResource, HarvestResource)
+_CODE = re.compile(r"`[^`]*`|<")
+_TABLE = re.compile(r"((?:^-- .*\n)+)(^CREATE TABLE (\S+) \((?:.|\n)*?;\n)", re.MULTILINE)
+_STAGES = (
+    "election.candidate",
+    "harvest.tour",
+    "harvest.stage",
+    "harvest.mark",
+    "harvest.gaps",
+    "harvest.publish_exactly_once",
+    "harvest.publish_at_least_once",
+    "harvest.purge",
+    "harvest.recover",
+    "harvest.delegate",
+    "orchestration.candidacy",
+)
+
+
+def pages() -> dict[Path, str]:
+    """Make every page, by its file."""
+    made = {
+        "reference/config.md": config(),
+        "reference/cli.md": commands(),
+        "reference/events.md": history(),
+        "reference/tables.md": tables(),
+        "reference/metrics.md": figures(),
+        "explanation/inside.md": inside(),
+    }
+    return {DOCS / file: "\n".join(lines).rstrip() + "\n" for file, lines in made.items()}
+
+
+def config() -> Iterator[str]:
+    """All that can be configured."""
+    yield "# Configuration\n"
+    yield "## Where PostgreSQL and Kafka are\n"
+    yield "[Your own](../how-to/own-servers.md) tells which place wins, and shows an example.\n"
+    yield from _grid(
+        ("environment", str(PROJECT_FILE), "default", "is"),
+        (
+            (f"`HARVEST_{name.upper()}`", f"`{name}`", _default(field), field.description)
+            for name, field in Settings.model_fields.items()
+        ),
+    )
+    yield "\n## A harvest\n"
+    yield "The fields of `HarvestConfig`, and keys of [reaper.yaml](../how-to/reap.md#the-file)."
+    yield "What follows from another field is shown as it is for the outbox `outbox`.\n"
+    kafka = {"bootstrap.servers": "localhost:9092"}
+    given = HarvestConfig.model_validate({"base_kafka": kafka, "postgres": "host=db"})
+    yield from _fields(HarvestConfig, given, given)
+    yield "\n## Its limits\n"
+    yield "The fields of `Limits`; a number in Python is of seconds, where text is a duration.\n"
+    yield from _fields(Limits, given.limits, Limits().suited_to("at_least_once"))
+    yield "\n## In Dagster\n"
+    for resource in _RESOURCES:
+        yield f"### {resource.__name__}\n"
+        yield from _model(resource)
+        yield ""
+    yield "### OutboxComponent\n"
+    yield "The attributes in a `defs.yaml`; see [without Python](../how-to/operate-dagster.md).\n"
+    yield from _model(OutboxComponent)
+    yield "\nIts `kafka` has:\n"
+    yield from _model(KafkaAttributes)
+
+
+def commands() -> Iterator[str]:
+    """The help of each command."""
+    yield "# Commands\n"
+    yield "What `--help` says of each."
+    for context in _contexts(main, "harvest", None):
+        said = context.command.get_help(context)
+        yield f"\n## {context.command_path}\n\n```text\n{said}\n```"
+
+
+def history() -> Iterator[str]:
+    """What happens, as it is written down and as a program hears of it."""
+    yield "# Events\n"
+    yield "## In the table `harvest.event`\n"
+    yield "Each has time, harvest, shard, epoch and leader id as far as it has them, and in"
+    yield "`detail` what is said here. [Operate](../how-to/operate.md) tells what to do about it.\n"
+    yield from _grid(("kind", "means"), ((f"`{kind}`", said) for kind, said in KINDS.items()))
+    yield "\n## For a program that embeds a harvest\n"
+    yield "Of `harvest_dagster.harvest`; [embed](../how-to/embed.md) shows how to hear them.\n"
+    yield from _grid(("event", "has", "means"), map(_class, _HEARD))
+
+
+def tables() -> Iterator[str]:
+    """The tables of the schema `harvest`, and the outbox."""
+    own = statements("harvest_dagster.outbox", "table.sql")
+    yield "# Tables\n"
+    yield "To be read at any time, and written by harvest_dagster alone, but for the outbox."
+    yield "[Operate](../how-to/operate.md#by-hand) has queries.\n"
+    yield "## The outbox\n"
+    yield "[The outbox's table](../how-to/outbox.md) compares the two kinds.\n"
+    for name in ("create_native", "create_goharvest"):
+        text = own[name].text.format(table="outbox").replace("{{}}", "{}")
+        yield f"{own[name].purpose.capitalize()}:\n\n{_sql(text + ';')}\n"
+    yield "## The schema harvest\n"
+    yield "`harvest outbox create` and `migrate` make it, by migrations that run once each.\n"
+    first = statements("harvest_dagster.postgres", "migrations.sql")["table"]
+    yield f"### harvest.migration\n\n{first.purpose.capitalize()}.\n\n{_sql(first.text + ';')}"
+    for migration in migrations():
+        for comment, statement, name in _TABLE.findall(migration.text):
+            said = re.sub(r"^-- ", "", comment, flags=re.MULTILINE)
+            yield f"\n### {name}\n\n{said}\nMade by {migration.version:04} {migration.name}."
+            yield f"\n{_sql(statement)}"
+
+
+def figures() -> Iterator[str]:
+    """The figures for Prometheus."""
+    yield "# Metrics\n"
+    yield "`harvest reap --metrics` serves them at `/metrics`; a program that embeds a harvest"
+    yield "registers `harvest_dagster.harvest.metrics.HarvestCollector`."
+    yield "[Monitor](../how-to/monitor.md) has a dashboard, and alerts.\n"
+    yield from _grid(("figure", "type", "labels", "is"), map(_figure, families()))
+
+
+def families() -> list[Metric]:
+    """The figures, as a leader exports them."""
+    total = SimpleNamespace(published=1, purged=1, remarked=1, parked=1)
+    leader = SimpleNamespace(
+        config=SimpleNamespace(name="outbox", shards=1),
+        shards=(0,),
+        totals=lambda _shard: total,
+        is_leader=lambda _shard: True,
+        in_flight=lambda _shard: 1,
+        epoch=lambda _shard: 1,
+        backlog=SimpleNamespace(records=1, oldest_seconds=1.0),
+    )
+    return list(HarvestCollector(cast("Harvest", leader)).collect())
+
+
+def inside() -> Iterator[str]:
+    """What the modules say of themselves."""
+    yield "# Inside, stage by stage\n"
+    yield "What each part may block on, who calls it, and on which thread: this is what the modules"
+    yield "say of themselves. [How it works](concurrency.md) is the way in."
+    for name in _STAGES:
+        title, _, text = (getdoc(import_module(f"harvest_dagster.{name}")) or "").partition("\n")
+        yield f"\n## {name}\n\n{title}\n{text}"
+
+
+def _fields(model: type[BaseModel], one: BaseModel, other: BaseModel) -> Iterator[str]:
+    def row(name: str, field: FieldInfo) -> tuple[object, ...]:
+        key = NAMES[name].removeprefix("harvest.") if name != "limits" else "limits"
+        first, second = _shown(getattr(one, name)), _shown(getattr(other, name))
+        if field.is_required():
+            first = second = "as the settings"
+        default = first if first == second else f"{first}; at least once {second}"
+        return (f"`{name}`", f"`{key}`", default, field.description)
+
+    head = ("field", "key", "default", "is")
+    return _grid(head, (row(*item) for item in model.model_fields.items()))
+
+
+def _model(model: type[BaseModel]) -> Iterator[str]:
+    rows = (
+        (f"`{name}`", _default(field), field.description)
+        for name, field in model.model_fields.items()
+        if field.description
+    )
+    return _grid(("field", "default", "is"), rows)
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    return "" if isinstance(value, BaseModel) else _shown(value)
+
+
+def _shown(value: object) -> str:
+    if value is None or value in ({}, []) or isinstance(value, BaseModel):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{format_duration(value) if isinstance(value, float) else value}`"
+
+
+def _contexts(
+    command: click.Command, name: str, parent: click.Context | None
+) -> Iterator[click.Context]:
+    context = click.Context(command, parent, name, terminal_width=WIDTH, **command.context_settings)
+    yield context
+    if isinstance(command, click.Group):
+        for inner in sorted(command.commands):
+            yield from _contexts(command.commands[inner], inner, context)
+
+
+def _class(kind: Any) -> tuple[str, str, str]:  # noqa: ANN401 - any dataclass
+    names = ", ".join(f"`{field.name}`" for field in fields(kind))
+    return f"`{kind.__name__}`", names, getdoc(kind) or ""
+
+
+def _figure(family: Metric) -> tuple[str, str, str, str]:
+    (sample,) = family.samples
+    labels = ", ".join(f"`{label}`" for label in sample.labels)
+    return f"`{sample.name}`", family.type, labels, family.documentation
+
+
+def _sql(text: str) -> str:
+    # Not as `sql`: tests run what is.
+    return f"```postgresql\n{text.strip()}\n```"
+
+
+def _grid(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(_cell(str(cell or '')) for cell in row)} |"
+
+
+def _cell(text: str) -> str:
+    """What Markdown shows as the text; within `code` only the table's own sign means anything."""
+    shown = _CODE.sub(lambda found: "&lt;" if found[0] == "<" else found[0], text)
+    return shown.replace("|", "\\|").replace("\n", " ")
+
+
+if __name__ == "__main__":
+    for page, content in pages().items():
+        page.write_text(content)
