@@ -1,6 +1,6 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test faults lint format types layers lock bench clean
+.PHONY: help setup demo down test faults lint format types layers docs lock bench clean
 BIN := .venv/bin
 
 help:  ## show this
@@ -39,6 +39,10 @@ bench: setup  ## measure, as ratios in one run
 	@$(BIN)/python -m benchmarks.harvest
 	@$(BIN)/python -m benchmarks.latency
 	@$(BIN)/python -m benchmarks.tour
+
+docs: setup  ## write the reference pages from the code, and build the site, strictly
+	@$(BIN)/python -m scripts.reference
+	@$(BIN)/mkdocs build --strict
 
 lock:  ## pin the newest versions that fit pyproject.toml, with hashes
 	$(BIN)/uv pip compile requirements/bootstrap.in -o requirements/bootstrap.txt $(LOCK)
