@@ -11,19 +11,22 @@ from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.embedded import Servers
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-CI_COMMANDS = {"make demo", "make test"}
+SAVED = re.compile(r"Save this as `(\w+\.py)`[^`]*^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CI_COMMANDS = {"make demo", "make test", "make down"}
 
 
 def blocks(language: str) -> list[Any]:
     """All examples in a language, each named by its page."""
     return [
-        pytest.param(text, id=f"{page.name}-{number}")
+        pytest.param(text, id=f"{page.relative_to(ROOT).with_suffix('')}-{number}")
         for page in PAGES
         for number, (found, text) in enumerate(FENCE.findall(page.read_text()))
         if found == language
@@ -43,19 +46,43 @@ def environment(database: str, servers: Servers, tmp_path: Path) -> dict[str, st
     }
 
 
-@pytest.mark.parametrize("text", blocks("sh"))
-def test_shell(text: str, environment: dict[str, str], tmp_path: Path) -> None:
-    """A block of commands ends well."""
+def shell(text: str, environment: dict[str, str], folder: Path) -> str:
+    """Run commands, but for those that only CI can run; tell what they said."""
     lines = [line for line in text.splitlines() if line.split("  ")[0] not in CI_COMMANDS]
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-        cwd=tmp_path,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("text", blocks("sh"))
+def test_shell(text: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """A block of commands ends well."""
+    shell(text, environment, tmp_path)
+
+
+def test_tutorial(environment: dict[str, str], servers: Servers, tmp_path: Path) -> None:
+    """From end to end, it shows what it says: each message once, though a leader was killed."""
+    page = TUTORIAL.read_text()
+    for name, text in SAVED.findall(page):
+        (tmp_path / name).write_text(text)
+    admin = AdminClient({"bootstrap.servers": servers.kafka})
+    try:
+        said = shell(
+            "".join(t for lang, t in FENCE.findall(page) if lang == "sh"), environment, tmp_path
+        )
+    finally:
+        for gone in admin.delete_topics(["letters", "letters.neli"]).values():
+            gone.result()
+    assert " remarked " in said
+    for lang, text in FENCE.findall(page):
+        assert lang != "text" or text in said
 
 
 @pytest.mark.parametrize("text", blocks("python"))
