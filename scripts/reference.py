@@ -52,7 +52,9 @@ _HEARD = (
 )
 _RESOURCES = (OutboxResource, KafkaResource, NeliResource, HarvestResource)
 _CODE = re.compile(r"`[^`]*`|<")
-_TABLE = re.compile(r"((?:^-- .*\n)+)(^CREATE TABLE (\S+) \((?:.|\n)*?;\n)", re.MULTILINE)
+_TABLE = re.compile(
+    r"((?:^-- .*\n)+)(?:^CREATE SCHEMA .*\n)?(^CREATE TABLE (\S+) \((?:.|\n)*?;\n)", re.MULTILINE
+)
 _STAGES = (
     "election.candidate",
     "harvest.tour",
