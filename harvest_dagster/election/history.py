@@ -33,7 +33,7 @@ Kind = Literal[
 ]
 KINDS: dict[Kind, str] = {
     "acquired": "a candidate took the lease; who, and who had it before",
-    "refreshed": "the leader began a new epoch, since a round failed; why",
+    "refreshed": "the leader began a new epoch, for a tour or after a round that failed; why",
     "revoked": "the leader handed over in good order; why",
     "fenced": "a leader lost its lease unasked; why",
     "tour_started": "a leader began to harvest",
