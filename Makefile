@@ -22,7 +22,7 @@ test: setup  ## run the tests, on real PostgreSQL and real Kafka, all but the lo
 	@$(BIN)/pytest -n 2 --dist loadgroup -m "not long" tests/integration/spark tests/e2e
 
 faults: setup  ## kill, pause and cut off what the harvest lives on, and count the messages
-	@$(BIN)/pytest -n 2 --dist loadgroup tests/faults tests/e2e tests/integration/spark
+	@$(BIN)/pytest -n 2 --dist loadgroup tests/faults tests/e2e tests/integration/embedded tests/integration/spark
 
 lint: setup  ## check format, lint, types and layers
 	@$(BIN)/ruff format --check .

@@ -30,11 +30,10 @@ SELECT kafka_topic, kafka_key, min(id)
  WHERE name = %(name)s AND shard = %(shard)s AND holds_key AND requeued_at IS NULL
  GROUP BY kafka_topic, kafka_key
 
--- changes: a number that changes with each requeue, discard, new part of the outbox, or wish for a
--- sweep, however late
+-- changes: a number that changes with each requeue, discard, or new part of the outbox, however late
 SELECT (SELECT COALESCE(sum(id), 0)
           FROM harvest.event
-         WHERE name = %(name)s AND kind IN ('requeued', 'discarded', 'swept'))::bigint
+         WHERE name = %(name)s AND kind IN ('requeued', 'discarded'))::bigint
      + (SELECT COALESCE(sum(inhrelid::bigint), 0)
           FROM pg_inherits
          WHERE inhparent = to_regclass({table}))::bigint

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.conftest import BUSY, busy, settle
+from tests.faults.deliveries import DELIVERIES
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import Spawn, StartHarvest
 
-DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 YEAR = 365 * 86_400.0
 JUMPS = (YEAR, -YEAR, 3600.0, -3600.0, 7.0, -7.0)
 STANDBY_SECONDS = 25.0

@@ -15,13 +15,13 @@ import pytest
 from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.owner import give
 from tests.faults.conftest import BUSY, settle
+from tests.faults.deliveries import DELIVERIES
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import StartHarvest
 
-DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 SIZE = "8m"
 FULL = """
     CREATE FUNCTION public.is_full() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.conftest import busy, settle
+from tests.faults.deliveries import DELIVERIES
 from tests.integration.harvest.account import PLAIN, Reader, judge, read
 from tests.integration.harvest.load import Load
 from tests.integration.harvest.place import a_while, until
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import Process, Spawn, StartHarvest, StartTour
 
-DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 CLIENTS = [
     pytest.param({}, id="hurries", marks=pytest.mark.long),
     pytest.param({"linger.ms": 900}, id="lingers", marks=pytest.mark.long),

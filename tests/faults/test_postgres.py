@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.conftest import BUSY, database_set, locked, settle, terminate
+from tests.faults.deliveries import DELIVERIES
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from tests.integration.harvest.load import Load
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import RunningTour, StartHarvest, StartTour
-
-DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 
 
 def progress(running: RunningTour) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.conftest import BUSY, database_set, locked, settle, terminate
+from tests.faults.deliveries import DELIVERIES
 from tests.integration.harvest.place import until
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import StartHarvest
 
-DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 LOCKED_ROWS = "SELECT FROM outbox FOR UPDATE"
 NEXT_CLAIMS = """
     INSERT INTO harvest.claim (name, shard, epoch, batch, ids, count)

@@ -81,6 +81,7 @@ def test_killed_servers_come_back_with_their_data(home: Path) -> None:
     assert kept(embedded.up(home)) == ("still here", "still here")
 
 
+@pytest.mark.long
 def test_a_taken_port_is_named_and_new_ports_keep_the_data(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_taken_port_is_named_and_new_ports_keep_the_data(
         assert kept(embedded.up(home, new_ports=True)) == ("moved", "moved")
 
 
+@pytest.mark.long
 def test_down_leaves_no_process_even_without_its_state(home: Path, processes: Processes) -> None:
     """`down` knows its processes by themselves, and can be repeated."""
     embedded.up(home)
@@ -107,6 +109,7 @@ def test_down_leaves_no_process_even_without_its_state(home: Path, processes: Pr
     assert not (home / "servers.json").exists()
 
 
+@pytest.mark.long
 def test_several_ups_at_once_start_one_set_of_servers(home: Path) -> None:
     """Whoever comes second waits, and then finds all running."""
     with ThreadPoolExecutor(3) as pool:
