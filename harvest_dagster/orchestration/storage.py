@@ -28,6 +28,7 @@ from psycopg import sql
 
 from harvest_dagster.config import load_settings
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.postgres.refusals import told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +114,7 @@ def _connect(base: str) -> Connection:
         except psycopg.OperationalError as error:
             if not left:
                 _refuse(
-                    f"PostgreSQL, where Dagster keeps its runs: {' '.join(str(error).split())}:"
+                    f"PostgreSQL, where Dagster keeps its runs: {told(error)}:"
                     " start the one of this machine with `harvest dev up`, or see to yours"
                 )
             time.sleep(_PAUSE_SECONDS)
