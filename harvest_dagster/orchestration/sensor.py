@@ -23,6 +23,8 @@ from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.orchestration.supervise import Step, Supervisor
 from harvest_dagster.orchestration.telling import ages
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.refusals import told
+from harvest_dagster.text import one_line, printable
 
 _SECONDS = 2  # Dagster looks every 5 s who is due, and what is due in 4.9 s waits for 10
 _EVENTS = 50
@@ -45,7 +47,8 @@ def leader_sensor(names: Names, topics: Sequence[str], *, running: bool) -> dg.S
         try:
             return _tick(context, names, harvest, topics)
         except (HarvestError, psycopg.Error) as error:
-            return dg.SensorResult(skip_reason=" ".join(str(error).split()))
+            said = told(error) if isinstance(error, psycopg.Error) else one_line(error)
+            return dg.SensorResult(skip_reason=said)
 
     return leader
 
@@ -76,7 +79,8 @@ def _tick(
             reporter.topics(candidacy.topics.latest),
         )
     ]
-    return _result(context, _line(steps, status, config, candidacy), steps, events, reporter)
+    line = printable(_line(steps, status, config, candidacy))
+    return _result(context, line, steps, events, reporter)
 
 
 def _result(
