@@ -24,7 +24,7 @@ _ADVICE = {
             KafkaError.CLUSTER_AUTHORIZATION_FAILED,
             KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ),
-        "grant it with kafka-acls.sh, as docs/security.md lists it",
+        "grant it with kafka-acls.sh, as docs/how-to/security.md lists it",
     ),
 }
 

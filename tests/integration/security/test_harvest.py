@@ -39,7 +39,7 @@ def test_over_tls(secure: Secure, start_harvest: StartHarvest, way: str) -> None
 
 
 def harvesters_acls(place: Place) -> list[tuple[ResourceType, str, AclOperation]]:
-    """What docs/security.md lists for a harvester."""
+    """What docs/how-to/security.md lists for a harvester."""
     leaders, group = f"{place.name}.neli", f"{place.name}.harvest"
     return [
         (TOPIC, place.topic, WRITE),
