@@ -15,7 +15,7 @@ from harvest_dagster.election import history
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.status import Status, read_status
-from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
+from harvest_dagster.orchestration.candidacy import candidacy_of
 from harvest_dagster.orchestration.checks import table_verdict, verdicts
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.report import HISTORY_KINDS, AssetEvent, Cursor, Reporter
@@ -79,7 +79,7 @@ def _tick(
             reporter.topics(candidacy.topics.latest),
         )
     ]
-    line = printable(_line(steps, status, config, candidacy))
+    line = told_tick(steps, status, config, candidacy.troubles)
     return _result(context, line, steps, events, reporter)
 
 
@@ -101,9 +101,10 @@ def _result(
     )
 
 
-def _line(
-    steps: Sequence[Step], status: Status, config: HarvestConfig, candidacy: Candidacy
+def told_tick(
+    steps: Sequence[Step], status: Status, config: HarvestConfig, troubles: Sequence[str]
 ) -> str:
+    """Write what a tick saw in a line, whatever leaders and topics are called."""
     if config.shards == 1:
         said = steps[0].line
     else:
@@ -114,5 +115,6 @@ def _line(
     held = {topic for tour in status.tours if tour.alive for topic in tour.held}
     closed = f", {', '.join(sorted(held))} can't be published to" if held else ""
     aside = f", {parked:,} parked" if parked else ""
-    troubles = "".join(f"; {t}" for t in candidacy.troubles if t not in said)
-    return f"{said}, backlog {about}{backlog.records:,}{oldest}{closed}{aside}{troubles}"
+    more = "".join(f"; {t}" for t in troubles if t not in said)
+    line = f"{said}, backlog {about}{backlog.records:,}{oldest}{closed}{aside}{more}"
+    return printable(line)

@@ -27,7 +27,6 @@ from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.kafka.refusals import told as kafka_told
-from harvest_dagster.orchestration.tour import described
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox.lines import LineReader
 from harvest_dagster.postgres.names import TableName, quoted
@@ -114,11 +113,6 @@ def test_events_as_json(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert shown.isascii()
     assert json.loads(shown)[0]["kind"] == text
-
-
-def test_dagsters_log(text: str) -> None:
-    """An event is one line of a run's log."""
-    assert described(event(text)).isprintable()
 
 
 def test_errors(text: str) -> None:
