@@ -21,6 +21,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
+from hypothesis import settings
 from psycopg.rows import dict_row
 
 from harvest_dagster import embedded
@@ -36,6 +37,10 @@ KEPT = os.environ.get("HARVEST_TEST_HOME")
 HOME = Path(KEPT) if KEPT else ROOT / ".harvest" / "test"
 SECURE_HOME = HOME.with_name(f"{HOME.name}-secure")
 TEMPLATE = "template_outbox"
+
+# How long an example takes says nothing while other workers take the processor.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 
 @pytest.fixture(autouse=True)
