@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 import dagster as dg
@@ -77,7 +77,9 @@ def _url(database: str) -> str:
         _refuse(str(error))
     _have(base, database)
     # Dagster reads psycopg2's error codes; SQLAlchemy would take psycopg 3 by itself.
-    parts = urlsplit(base)._replace(scheme="postgresql+psycopg2", path=f"/{database}")
+    parts = urlsplit(base)._replace(
+        scheme="postgresql+psycopg2", path=f"/{quote(database, safe='')}"
+    )
     return parts.geturl()
 
 
