@@ -32,6 +32,7 @@ from pydantic_settings import (
 )
 
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.text import one_line, printable
 
 PROJECT_FILE = Path("harvest.toml")
 SERVERS_FILE = "servers.json"
@@ -145,7 +146,7 @@ def _read(
     try:
         return source(file)()
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise ConfigError(f"{file} can't be read: {error}") from None
+        raise ConfigError(f"{printable(str(file))} can't be read: {one_line(error)}") from None
 
 
 def _is_url(text: str) -> bool:
@@ -161,7 +162,7 @@ def _is_url(text: str) -> bool:
 
 
 def _fault(error: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails
-    key = str(error["loc"][0]) if error["loc"] else "settings"
+    key = printable(str(error["loc"][0])) if error["loc"] else "settings"
     if error["type"] == "extra_forbidden":
         return f"{key}: no such setting; there are {', '.join(Settings.model_fields)}"
     field = Settings.model_fields.get(key)

@@ -4,6 +4,8 @@ All workers share the servers of the home `.harvest/test`: the first that needs 
 the others find them running, and the end of the run throws them away. HARVEST_TEST_HOME names
 another home, whose servers stay for the next run. A test's database is a copy of a template in
 which the schema `harvest` and an outbox stand; its topics have names that nobody else uses.
+
+Servers that ask for TLS are in a home beside it, for the tests in `tests/integration/security`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
+from hypothesis import settings
 from psycopg.rows import dict_row
 
 from harvest_dagster import embedded
@@ -32,7 +35,12 @@ from tests.databases import new_database, url_of
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = os.environ.get("HARVEST_TEST_HOME")
 HOME = Path(KEPT) if KEPT else ROOT / ".harvest" / "test"
+SECURE_HOME = HOME.with_name(f"{HOME.name}-secure")
 TEMPLATE = "template_outbox"
+
+# How long an example takes says nothing while other workers take the processor.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 
 @pytest.fixture(autouse=True)
@@ -117,8 +125,9 @@ def harvest(database: str) -> Harvest:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Stop the servers when the last worker is done, and throw away what the tests left in them."""
     is_worker = hasattr(session.config, "workerinput")
-    if not is_worker and not KEPT and HOME.exists():
-        embedded.reset(HOME, say=lambda _line: None)
+    for home in (HOME, SECURE_HOME):
+        if not is_worker and not KEPT and home.exists():
+            embedded.reset(home, say=lambda _line: None)
 
 
 def _make_template(servers: Servers, admin: psycopg.Connection[Any]) -> None:

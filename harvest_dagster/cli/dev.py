@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import click
 
 from harvest_dagster import embedded
 from harvest_dagster.cli.demo_dagster import stop_dagster
+from harvest_dagster.cli.show import say
 from harvest_dagster.config import load_settings, names_own_servers
 from harvest_dagster.embedded import logs as server_logs
 from harvest_dagster.embedded.interrupt import politely_ended
@@ -47,7 +49,12 @@ def dev() -> None:
 @dev.command()
 @_home
 @click.option("--brokers", type=click.Choice(["1", "3"]), help="Nodes of Kafka; 1 by default.")
-@click.option("--secure", is_flag=True, default=None, help="Make both ask for TLS and passwords.")
+@click.option(
+    "--secure",
+    is_flag=True,
+    default=None,
+    help="Make both ask for TLS, and for passwords or certificates.",
+)
 @click.option("--new-ports", is_flag=True, help="Restart the servers on other ports.")
 @_json
 def up(
@@ -87,7 +94,7 @@ def status(*, home: Path, as_json: bool) -> None:
 def logs(*, home: Path, name: str | None, follow: bool, lines: int) -> None:
     """Print the last lines of all logs, or of the log of one server: postgres, kafka-1, ..."""
     for line in server_logs.tail(home, name, lines, follow=follow):
-        click.echo(line)
+        say(line.expandtabs())
 
 
 @dev.command()
@@ -165,6 +172,7 @@ def _as_dict(servers: Servers | None) -> dict[str, Any]:
         "postgres": servers.postgres if servers else None,
         "kafka": servers.kafka if servers else None,
         "kafka_config": servers.kafka_config if servers else {},
+        "mtls": asdict(servers.mtls) if servers and servers.mtls else None,
         "servers": [_as_row(server) for server in servers.each] if servers else [],
     }
 

@@ -9,7 +9,7 @@ import click
 
 from harvest_dagster.cli.history import name_option, print_events
 from harvest_dagster.cli.options import chosen, connected, json_option, postgres_option
-from harvest_dagster.cli.show import print_json, print_table
+from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.election import history as events
 from harvest_dagster.election import lease as leases
 from harvest_dagster.election.lease import LeaseRow
@@ -39,7 +39,7 @@ def show(*, as_json: bool, name: str | None, postgres: str | None) -> None:
         head = ("shard", "epoch", "holder", "acquired", "renewed", "lease")
         print_table(head, [_cells(row) for row in rows])
     else:
-        click.echo(f"nobody has led {name or place.table} yet")
+        say(f"nobody has led {name or place.table} yet")
 
 
 @lease.command()
@@ -68,7 +68,7 @@ def resign(*, shard: int | None, name: str | None, postgres: str | None) -> None
     with connected(settings) as connection:
         changes = hand_over(connection, name or str(place.table), shard)
     for change in changes:
-        click.echo(str(change))
+        say(str(change))
     if any(change.after is None for change in changes):
         sys.exit(1)
 

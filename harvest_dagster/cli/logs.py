@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Literal, TextIO
 
+from harvest_dagster.text import printable
+
 Form = Literal["text", "json"]
 _OURS = "harvest_dagster"
 _CLEAR = "\r\x1b[K"
@@ -60,14 +62,16 @@ def _at(record: logging.LogRecord) -> datetime:
 
 
 class _Text(logging.Formatter):
-    """`time level message`, in local time."""
+    """`time level message`, in local time; whatever is in a message, it stays one line."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
-
-    def formatTime(self, record: logging.LogRecord, _datefmt: str | None = None) -> str:  # noqa: N802 - logging's name
-        """Tell the time with its zone."""
-        return _at(record).astimezone().isoformat(" ", "milliseconds")
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record down; a traceback is indented, so that it can't look like other lines."""
+        time = _at(record).astimezone().isoformat(" ", "milliseconds")
+        lines = [f"{time} {record.levelname:7} {printable(record.getMessage())}"]
+        if record.exc_info:
+            traceback = self.formatException(record.exc_info).splitlines()
+            lines += [f"  {printable(line)}" for line in traceback]
+        return "\n".join(lines)
 
 
 class _Json(logging.Formatter):

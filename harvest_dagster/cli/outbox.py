@@ -16,11 +16,11 @@ from harvest_dagster.cli.options import (
     outbox_option,
     postgres_option,
 )
-from harvest_dagster.cli.show import print_json, print_table, size
+from harvest_dagster.cli.show import print_json, print_table, say, size
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.check import Finding, Level
 from harvest_dagster.outbox.check import check as check_table
-from harvest_dagster.outbox.privileges import Grant, harvester_grants, lacking, stasher_grants
+from harvest_dagster.outbox.privileges import GRANTS, Grant, give, lacking
 from harvest_dagster.outbox.schema import Kind, mend, plan_mend
 from harvest_dagster.outbox.schema import create as create_table
 from harvest_dagster.outbox.stats import stats as read_stats
@@ -72,11 +72,11 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
         mended = (plan_mend if dry_run else mend)(connection, place.table, native=native)
     did = "would mend" if dry_run else "mended"
     for finding in mended.findings:
-        click.echo(f"{did}: {finding.what}")
+        say(f"{did}: {finding.what}")
     if mended.turned:
         click.echo(f"{'would turn' if dry_run else 'turned'} {place.table} into a table of bytes")
     for finding in mended.left:
-        click.echo(f"{finding.level}: {finding.what}")
+        say(f"{finding.level}: {finding.what}")
     if mended.left:
         raise OutboxError(
             f"this can't be mended safely: see `harvest outbox check` for {place.table}"
@@ -88,6 +88,8 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
 @outbox.command()
 @click.option("--stasher", metavar="ROLE", help="Check that this role may stash.")
 @click.option("--harvester", metavar="ROLE", help="Check that this role may harvest.")
+@click.option("--operator", metavar="ROLE", help="Check that this role may operate.")
+@click.option("--reader", metavar="ROLE", help="Check that this role may look.")
 @json_option
 @outbox_option
 @postgres_option
@@ -95,6 +97,8 @@ def check(
     *,
     stasher: str | None,
     harvester: str | None,
+    operator: str | None,
+    reader: str | None,
     as_json: bool,
     outbox: str | None,
     postgres: str | None,
@@ -104,20 +108,42 @@ def check(
     Exit code 1 if there is an error, 0 if there are warnings or notes at most.
     """
     settings, place = chosen(postgres, outbox)
+    given = {"stasher": stasher, "harvester": harvester, "operator": operator, "reader": reader}
     with connected(settings) as connection:
         findings = check_table(connection, place.table)
         grants = _grants(connection, place.table, findings)
-        for role, wanted in ((stasher, "stasher"), (harvester, "harvester")):
-            if role and grants:
-                findings += lacking(connection, place.table, role, grants[wanted])
-    roles = {"stasher": stasher or "stasher", "harvester": harvester or "harvester"}
-    least = {who: [grant.sql(roles[who]) for grant in wanted] for who, wanted in grants.items()}
+        for who, wanted in grants.items():
+            if role := given[who]:
+                findings += lacking(connection, role, wanted)
+    least = {who: [grant.sql(given[who] or who) for grant in all_] for who, all_ in grants.items()}
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings], "grants": least})
     else:
         _print_check(place.table, findings, least)
     if any(finding.level is Level.ERROR for finding in findings):
         sys.exit(1)
+
+
+@outbox.command()
+@click.argument("role")
+@click.option(
+    "--as", "who", type=click.Choice([*GRANTS]), required=True, help="What the role is there for."
+)
+@click.option("--dry-run", is_flag=True, help="Print the SQL, and do nothing.")
+@outbox_option
+@postgres_option
+def grant(*, role: str, who: str, dry_run: bool, outbox: str | None, postgres: str | None) -> None:
+    """Give a role of PostgreSQL the least that it needs for its work, and print the SQL of it.
+
+    It takes the owner of the table. What the role has besides, it keeps.
+    """
+    settings, place = chosen(postgres, outbox)
+    with connected(settings) as connection:
+        least = GRANTS[who](connection, place.table)
+        if not dry_run:
+            give(connection, role, least)
+    for one in least:
+        say(f"{one.sql(role)};")
 
 
 @outbox.command()
@@ -153,20 +179,17 @@ def _grants(
 ) -> dict[str, list[Grant]]:
     if any(finding.level is Level.ERROR for finding in findings):
         return {}
-    return {
-        "stasher": stasher_grants(connection, table),
-        "harvester": harvester_grants(connection, table),
-    }
+    return {who: grants(connection, table) for who, grants in GRANTS.items()}
 
 
 def _print_check(table: TableName, findings: list[Finding], grants: dict[str, list[str]]) -> None:
     for finding in findings:
-        click.echo(f"{finding.level}: {finding.what}")
+        say(f"{finding.level}: {finding.what}")
         for statement in finding.mend:
-            click.echo(f"    {' '.join(statement.split())};")
+            say(f"    {' '.join(statement.split())};")
     if not any(finding.level is Level.ERROR for finding in findings):
         click.echo(f"{table} is fit to stash into and to harvest from")
     for who, statements in grants.items():
-        click.echo(f"\nThe least that a {who} needs:")
+        click.echo(f"\nThe least that a role needs as {who}:")
         for statement in statements:
-            click.echo(f"    {statement};")
+            say(f"    {statement};")

@@ -18,7 +18,7 @@ from harvest_dagster.cli.options import (
     postgres_option,
 )
 from harvest_dagster.cli.parked_record import as_dict, cells, contents, lines
-from harvest_dagster.cli.show import print_json, print_table
+from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.outbox import parked as records
 from harvest_dagster.outbox.parked import Choice
 
@@ -152,7 +152,7 @@ def discard(
         click.confirm(question, abort=True, err=True)
     with connected(settings) as connection:
         records.discard(connection, choice.name, found, _operator())
-    click.echo(f"discarded {len(found):,} records of {choice.name}")
+    say(f"discarded {len(found):,} records of {choice.name}")
 
 
 def _choice(

@@ -9,13 +9,20 @@ from collections.abc import Sequence
 
 import click
 
+from harvest_dagster.text import printable
+
 _EVERY_SECONDS = 1.0
 _KIB = 1024
 
 
+def say(line: str) -> None:
+    """Print one line, whatever has come into it."""
+    click.echo(printable(line))
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows in columns as wide as they need."""
-    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    cells = [[printable(str(cell)) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     for row in cells:
         click.echo("  ".join(map(str.ljust, row, widths)).rstrip())

@@ -50,6 +50,8 @@ from harvest_dagster.election.terms import Terms
 from harvest_dagster.election.trouble import Trouble
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
+from harvest_dagster.postgres.refusals import told
+from harvest_dagster.text import one_line
 
 _LOGGER = logging.getLogger("harvest_dagster.election")
 _REACH_SECONDS = 3.0
@@ -163,7 +165,7 @@ class Candidate:
                 within_seconds=_REACH_SECONDS,
             )
         except UNAVAILABLE as error:
-            self._trouble.report("postgres", f"PostgreSQL: {' '.join(str(error).split())}")
+            self._trouble.report("postgres", f"PostgreSQL: {told(error)}")
             return False
         except UnreachableError as error:
             self._trouble.report("kafka", str(error))
@@ -180,6 +182,6 @@ class Candidate:
 
     def _fail(self, error: BaseException) -> None:
         if self.failure is None:
-            _LOGGER.error("the candidate of %s ends: %s", self.settings.name, error)
+            _LOGGER.error("the candidate of %s ends: %s", self.settings.name, one_line(error))
             self.failure = error
         self._stop.set()

@@ -18,6 +18,8 @@ from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.election.terms import Terms
 from harvest_dagster.election.trouble import Trouble
 from harvest_dagster.errors import FencedError
+from harvest_dagster.kafka import refusals as kafka_refusals
+from harvest_dagster.postgres import refusals
 
 _POLL_SECONDS = 0.1
 _ANSWER_SECONDS = 0.01
@@ -76,7 +78,7 @@ class Standing:
         try:
             self._group.poll(_POLL_SECONDS if self._group.asked_at is None else _ANSWER_SECONDS)
         except KafkaException as error:
-            self._trouble.report("kafka", f"Kafka: {error.args[0].str()}")
+            self._trouble.report("kafka", f"Kafka: {kafka_refusals.told(error)}")
             if is_topic_gone(error):
                 self._leave = NO_TOPIC
 
@@ -115,7 +117,7 @@ class Standing:
         if is_expelled(error):
             self._fence(self._terms.shards(), EXPELLED)
         if not is_rebalance(error):
-            self._trouble.report("kafka", f"no proof from Kafka: {error.args[0].str()}")
+            self._trouble.report("kafka", f"no proof from Kafka: {kafka_refusals.told(error)}")
 
     def _schedule(self, *, proved: bool) -> None:
         self._failures = 0 if proved else self._failures + 1
@@ -176,7 +178,7 @@ class Standing:
             self._trouble.report("lock", "a write of the last leader still holds the lease")
             return False
         except UNAVAILABLE as error:
-            self._trouble.report("postgres", f"PostgreSQL: {' '.join(str(error).split())}")
+            self._trouble.report("postgres", f"PostgreSQL: {refusals.told(error)}")
             self._make_room()
             return False
         self._database_failed_at = None

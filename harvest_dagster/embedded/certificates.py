@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def set_up(home: Path) -> None:
+def set_up(home: Path, authority: trustme.CA | None = None) -> None:
     """Issue the certificates, in a folder under another name until they are all there."""
+    authority = authority or trustme.CA()
     folder = tls.folder(home)
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     make_private(new)
-    authority = trustme.CA()
     write_private(new / tls.ca(home).name, authority.cert_pem.bytes().decode())
+    named = authority.issue_cert(tls.CLIENT, common_name=tls.CLIENT)
+    write_private(new / tls.client(home).name, with_key(named))
     _issue_kafka(authority, new / tls.kafka_keystore(home).name)
     _issue_postgres(
         authority, new / tls.postgres_certificate(home).name, new / tls.postgres_key(home).name
@@ -37,7 +39,7 @@ def set_up(home: Path) -> None:
 
 def _issue_kafka(authority: trustme.CA, keystore: Path) -> None:
     node = authority.issue_cert(HOST, "localhost", common_name=tls.NODE)
-    write_private(keystore, _pkcs8(node) + _chain(node))
+    write_private(keystore, with_key(node))
 
 
 def _issue_postgres(authority: trustme.CA, certificate: Path, key: Path) -> None:
@@ -46,6 +48,11 @@ def _issue_postgres(authority: trustme.CA, certificate: Path, key: Path) -> None
     write_private(key, _pkcs8(server))
     give(certificate)
     give(key)
+
+
+def with_key(issued: trustme.LeafCert) -> str:
+    """Write key and certificate as one text, which Kafka, librdkafka and libpq all read."""
+    return _pkcs8(issued) + _chain(issued)
 
 
 def _chain(issued: trustme.LeafCert) -> str:

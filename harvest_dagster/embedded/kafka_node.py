@@ -81,11 +81,10 @@ def command(home: Path, node: int, java: str, jars: Path) -> list[str]:
 
 def client_config(home: Path, state: State) -> KafkaConfig:
     """Tell the settings of every librdkafka client."""
-    servers = ",".join(f"{HOST}:{state.ports[f'kafka-{node}']}" for node in state.nodes)
     if not state.secure:
-        return {"bootstrap.servers": servers}
+        return {"bootstrap.servers": _addresses(state, "kafka")}
     return {
-        "bootstrap.servers": servers,
+        "bootstrap.servers": _addresses(state, "kafka"),
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": MECHANISM,
         "sasl.username": USER,
@@ -94,9 +93,25 @@ def client_config(home: Path, state: State) -> KafkaConfig:
     }
 
 
+def mtls_config(home: Path, state: State) -> KafkaConfig:
+    """Tell the settings of a client that shows a certificate in place of a password."""
+    own = str(tls.client(home))
+    return {
+        "bootstrap.servers": _addresses(state, "mtls"),
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(tls.ca(home)),
+        "ssl.certificate.location": own,
+        "ssl.key.location": own,
+    }
+
+
 def answers(home: Path, state: State) -> bool:
     """Tell whether each node answers, and knows all the others."""
     return all(_answers(home, state, node) for node in state.nodes)
+
+
+def _addresses(state: State, door: str) -> str:
+    return ",".join(f"{HOST}:{state.ports[f'{door}-{node}']}" for node in state.nodes)
 
 
 def _answers(home: Path, state: State, node: int) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harvest_dagster.embedded.state import State
 
 ADMIN = "admin"
-USER = "harvest"
+USER = tls.CLIENT
 MECHANISM = "SCRAM-SHA-512"
 
 
@@ -26,7 +26,9 @@ def render(home: Path, state: State, node: int) -> str:
 
 
 def _node(home: Path, state: State, node: int) -> dict[str, str]:
-    client = f"CLIENT://{HOST}:{state.ports[f'kafka-{node}']}"
+    clients = f"CLIENT://{HOST}:{state.ports[f'kafka-{node}']}"
+    if state.secure:
+        clients += f",MTLS://{HOST}:{state.ports[f'mtls-{node}']}"
     controller = f"CONTROLLER://{HOST}:{state.ports[f'controller-{node}']}"
     voters = [f"{n}@{HOST}:{state.ports[f'controller-{n}']}" for n in state.nodes]
     return {
@@ -34,8 +36,8 @@ def _node(home: Path, state: State, node: int) -> dict[str, str]:
         "node.id": str(node),
         # Voters that are configured, unlike those a log remembers, may change their ports.
         "controller.quorum.voters": ",".join(voters),
-        "listeners": f"{client},{controller}",
-        "advertised.listeners": client,
+        "listeners": f"{clients},{controller}",
+        "advertised.listeners": clients,
         "inter.broker.listener.name": "CLIENT",
         "controller.listener.names": "CONTROLLER",
         "log.dirs": str(home / "kafka" / str(node) / "data"),
@@ -74,10 +76,11 @@ def _secured(home: Path, state: State) -> dict[str, str]:
     login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
     admin = f'{login} username="{ADMIN}" password="{state.admin_password}";'
     return {
-        "listener.security.protocol.map": "CLIENT:SASL_SSL,CONTROLLER:SSL",
+        "listener.security.protocol.map": "CLIENT:SASL_SSL,MTLS:SSL,CONTROLLER:SSL",
         "sasl.enabled.mechanisms": MECHANISM,
         "sasl.mechanism.inter.broker.protocol": MECHANISM,
         "listener.name.client.scram-sha-512.sasl.jaas.config": admin,
+        "listener.name.mtls.ssl.client.auth": "required",
         "listener.name.controller.ssl.client.auth": "required",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(tls.kafka_keystore(home)),

@@ -24,6 +24,14 @@ class Server:
 
 
 @dataclass(frozen=True)
+class Mtls:
+    """How to reach the servers of a secure home by a certificate, beside the passwords' ways."""
+
+    postgres: str = field(repr=False)
+    kafka_config: KafkaConfig = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Servers:
     """The servers of a home that was set up; `ready` once an `up` saw all of them answer."""
 
@@ -32,6 +40,7 @@ class Servers:
     kafka_config: KafkaConfig = field(repr=False)
     each: tuple[Server, ...]
     ready: bool
+    mtls: Mtls | None = None
 
     @property
     def kafka(self) -> str:

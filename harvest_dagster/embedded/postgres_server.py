@@ -102,10 +102,16 @@ def disown(home: Path) -> None:
 
 def url(home: Path, state: State, database: str = DATABASE) -> str:
     """Tell the URL of a database, with the password."""
-    port = state.ports[postgres_tls.NAME if state.secure else NAME]
-    address = f"{USER}:{state.password}@{HOST}:{port}"
-    checks = f"?sslmode=verify-full&sslrootcert={quote(str(tls.ca(home)))}" if state.secure else ""
-    return f"postgresql://{address}/{database}{checks}"
+    if not state.secure:
+        return _url(state, NAME, database)
+    return f"{_url(state, postgres_tls.NAME, database)}?{_checks(home)}"
+
+
+def mtls_url(home: Path, state: State) -> str:
+    """Tell the URL by which a client of a secure server shows a certificate too."""
+    own = quote(str(tls.client(home)))
+    shown = f"sslcert={own}&sslkey={own}"
+    return f"{_url(state, postgres_tls.MTLS, DATABASE)}?{_checks(home)}&{shown}"
 
 
 def answers(home: Path, state: State) -> bool:
@@ -116,6 +122,14 @@ def answers(home: Path, state: State) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def _url(state: State, door: str, database: str) -> str:
+    return f"postgresql://{USER}:{state.password}@{HOST}:{state.ports[door]}/{database}"
+
+
+def _checks(home: Path) -> str:
+    return f"sslmode=verify-full&sslrootcert={quote(str(tls.ca(home)))}"
 
 
 def _create_database(connection: psycopg.Connection) -> None:

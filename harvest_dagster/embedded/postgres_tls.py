@@ -14,7 +14,10 @@ from harvest_dagster.embedded.process import Daemon
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harvest_dagster.embedded.state import State
+
 NAME = "postgres-tls"
+MTLS = "postgres-mtls"
 
 
 def daemon(home: Path) -> Daemon:
@@ -28,7 +31,8 @@ def daemon(home: Path) -> Daemon:
     )
 
 
-def command(home: Path, port: int, socket: Path) -> list[str]:
+def command(home: Path, state: State, socket: Path) -> list[str]:
     """Tell the command line of the proxy."""
-    files = [str(socket), str(tls.postgres_certificate(home)), str(tls.postgres_key(home))]
-    return as_owner([sys.executable, "-I", str(tls_proxy.__file__), str(port), *files])
+    tls_files = (tls.postgres_certificate(home), tls.postgres_key(home), tls.ca(home))
+    words = [state.ports[NAME], state.ports[MTLS], socket, *tls_files]
+    return as_owner([sys.executable, "-I", str(tls_proxy.__file__), *map(str, words)])

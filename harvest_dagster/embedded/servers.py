@@ -15,7 +15,7 @@ from harvest_dagster.embedded.disk import explained
 from harvest_dagster.embedded.files import write_private
 from harvest_dagster.embedded.launch import Launch, daemons
 from harvest_dagster.embedded.lock import exclusive
-from harvest_dagster.embedded.model import Server, Servers, Status
+from harvest_dagster.embedded.model import Mtls, Server, Servers, Status
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -146,7 +146,12 @@ def _servers(home: Path, known: state.State) -> Servers:
         kafka_config=kafka_node.client_config(home, known),
         each=tuple(_server(daemon, known, running) for daemon in wanted),
         ready=(home / SERVERS_FILE).exists(),
+        mtls=_mtls(home, known) if known.secure else None,
     )
+
+
+def _mtls(home: Path, known: state.State) -> Mtls:
+    return Mtls(postgres_server.mtls_url(home, known), kafka_node.mtls_config(home, known))
 
 
 def _server(daemon: process.Daemon, known: state.State, running: process.Found) -> Server:

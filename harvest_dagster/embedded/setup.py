@@ -41,24 +41,31 @@ def set_up(
 
 
 def _commands(home: Path, wanted: state.State, java: str, jars: Path) -> dict[str, list[str]]:
-    proxied = wanted.ports[postgres_tls.NAME], postgres_server.socket(home, wanted)
-    kafka = {f"kafka-{node}": kafka_node.command(home, node, java, jars) for node in wanted.nodes}
-    return {
-        postgres_server.NAME: postgres_server.command(home, wanted),
-        postgres_tls.NAME: postgres_tls.command(home, *proxied),
-        **kafka,
-    }
+    commands = {postgres_server.NAME: postgres_server.command(home, wanted)}
+    if wanted.secure:
+        socket = postgres_server.socket(home, wanted)
+        commands[postgres_tls.NAME] = postgres_tls.command(home, wanted, socket)
+    for node in wanted.nodes:
+        commands[f"kafka-{node}"] = kafka_node.command(home, node, java, jars)
+    return commands
 
 
 def _check_ports(wanted: state.State, names: Iterable[str]) -> None:
     for name in names:
-        for role in {name, name.replace("kafka", "controller")}:
+        for role in _doors(name, secure=wanted.secure):
             port = wanted.ports[role]
             if not ports.becomes_free(port):
                 raise EmbeddedError(
                     f"port {port} of {role} is taken by another program: stop that program,"
                     " or choose new ports with `harvest dev up --new-ports`"
                 )
+
+
+def _doors(name: str, *, secure: bool) -> set[str]:
+    """Tell the names of all ports that a server of this name listens on."""
+    doors = {name, name.replace("kafka", "controller")}
+    more = {name.replace("kafka", "mtls"), name.replace(postgres_tls.NAME, postgres_tls.MTLS)}
+    return doors | more if secure else doors
 
 
 def _make(

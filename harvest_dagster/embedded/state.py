@@ -43,22 +43,32 @@ class State:
 
 
 def choose_ports(brokers: int) -> dict[str, int]:
-    """Choose ports for PostgreSQL, for its TLS and for both listeners of each node of Kafka."""
+    """Choose ports for PostgreSQL, for its TLS, and for all listeners of each node of Kafka."""
+    return ports.choose(_doors(brokers))
+
+
+def _doors(brokers: int) -> list[str]:
     nodes = range(1, brokers + 1)
-    roles = [f"{role}-{node}" for node in nodes for role in ("kafka", "controller")]
-    return ports.choose(["postgres", "postgres-tls", *roles])
+    roles = [f"{role}-{node}" for node in nodes for role in ("kafka", "mtls", "controller")]
+    return ["postgres", "postgres-tls", "postgres-mtls", *roles]
 
 
 def load(home: Path) -> State | None:
     """Read the state of a home; None when it was never set up."""
     try:
-        return State(**json.loads((home / STATE_FILE).read_text(encoding="utf-8")))
+        known = State(**json.loads((home / STATE_FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError):
         raise EmbeddedError(
             f"{home / STATE_FILE} is damaged: delete the data with `harvest dev reset`"
         ) from None
+    # The certificates of another version lack some too, and their authority is gone.
+    if known.secure and not known.ports.keys() >= set(_doors(known.brokers)):
+        raise EmbeddedError(
+            f"{home} was made by another version: delete its data with `harvest dev reset`"
+        )
+    return known
 
 
 def save(home: Path, state: State) -> None:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 # The name in the certificate of Kafka's nodes, by which they know each other.
 NODE = "kafka-node"
 
+# The name in a client's certificate, which is also that of Kafka's user with a password.
+CLIENT = "harvest"
+
 
 def folder(home: Path) -> Path:
     """Tell where all of them are; the folder is there once they all are."""
@@ -17,8 +20,13 @@ def folder(home: Path) -> Path:
 
 
 def ca(home: Path) -> Path:
-    """Tell where the authority's certificate is, which clients check servers with."""
+    """Tell where the authority's certificate is, with which all check each other."""
     return folder(home) / "ca.pem"
+
+
+def client(home: Path) -> Path:
+    """Tell where key and certificate of a client are, in one file."""
+    return folder(home) / "client.pem"
 
 
 def kafka_keystore(home: Path) -> Path:

@@ -1,9 +1,11 @@
 """TLS in front of PostgreSQL, which its wheel was built without: a program of its own.
 
-    python tls_proxy.py PORT SOCKET CERTIFICATE KEY
+    python tls_proxy.py PORT MTLS_PORT SOCKET CERTIFICATE KEY CA
 
 It listens on 127.0.0.1, agrees on TLS as PostgreSQL's protocol has it, and passes all that
-follows on to PostgreSQL's unix socket. It knows the standard library only, and so starts at once.
+follows on to PostgreSQL's unix socket, which asks for a password. On MTLS_PORT a client must show a
+certificate that CA has issued as well, as under `clientcert=verify-ca` of a pg_hba.conf. It knows
+the standard library only, and so starts at once.
 """
 
 from __future__ import annotations
@@ -24,8 +26,25 @@ CANCEL = struct.pack("!ii", 16, 80877102)
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 GSS_REQUEST = struct.pack("!ii", 8, 80877104)
 
-_FIELDS = b"SFATAL\0VFATAL\0C28000\0Mthis server wants TLS: connect with sslmode=verify-full\0\0"
-REFUSAL = b"E" + struct.pack("!i", len(_FIELDS) + 4) + _FIELDS
+
+def _refusal(why: bytes) -> bytes:
+    fields = b"SFATAL\0VFATAL\0C28000\0M" + why + b"\0\0"
+    return b"E" + struct.pack("!i", len(fields) + 4) + fields
+
+
+NO_TLS = _refusal(b"this server wants TLS: connect with sslmode=verify-full")
+NO_CERTIFICATE = _refusal(b"connection requires a valid client certificate")
+
+
+class Telling(ssl.SSLObject):
+    """Has a client told why its certificate is refused: asyncio alone would just hang up."""
+
+    def do_handshake(self) -> None:
+        """Go on with the handshake; what asks for more to be read is sent what there is first."""
+        try:
+            super().do_handshake()
+        except ssl.SSLCertVerificationError:
+            raise ssl.SSLWantReadError from None
 
 
 class Proxy:
@@ -52,12 +71,20 @@ class Proxy:
         if head == SSL_REQUEST:
             writer.write(b"S")
             await writer.start_tls(self._context)
-            return b""
+            return None if await self._lacks_certificate(reader, writer) else b""
         # A request to cancel has no password in it, and libpq sends it in clear.
         if head == CANCEL:
             return head
-        writer.write(REFUSAL)
+        writer.write(NO_TLS)
         return None
+
+    async def _lacks_certificate(self, reader: StreamReader, writer: StreamWriter) -> bool:
+        wanted = self._context.verify_mode is not ssl.CERT_NONE
+        if not wanted or writer.get_extra_info("peercert"):
+            return False
+        await reader.read(CHUNK)  # who it is: the answer would be lost if that were not read
+        writer.write(NO_CERTIFICATE)
+        return True
 
     async def _connect(self, head: bytes, reader: StreamReader, writer: StreamWriter) -> None:
         their_reader, their_writer = await asyncio.open_unix_connection(self._socket)
@@ -79,14 +106,30 @@ async def _pump(reader: StreamReader, writer: StreamWriter) -> None:
             await writer.drain()
 
 
-async def _main(port: str, socket: str, certificate: str, key: str) -> None:
+def _context(certificate: str, key: str, ca: str | None = None) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.sslobject_class = Telling
     context.load_cert_chain(certificate, key)
-    # A socket's path must be short, and its name alone always is.
-    os.chdir(Path(socket).parent)
-    proxy = Proxy(Path(socket).name, context)
+    if ca is not None:
+        context.load_verify_locations(ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+async def _serve(port: str, socket: str, context: ssl.SSLContext) -> None:
+    proxy = Proxy(socket, context)
     server = await asyncio.start_server(proxy.serve, HOST, int(port), limit=CHUNK)
     await server.serve_forever()
+
+
+async def _main(
+    port: str, mtls_port: str, socket: str, certificate: str, key: str, ca: str
+) -> None:
+    doors = {port: _context(certificate, key), mtls_port: _context(certificate, key, ca)}
+    # A socket's path must be short, and its name alone always is.
+    os.chdir(Path(socket).parent)
+    name = Path(socket).name
+    await asyncio.gather(*(_serve(door, name, context) for door, context in doors.items()))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.errors import KafkaError as OurKafkaError
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
+from harvest_dagster.kafka.refusals import told
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.statements import statements
@@ -87,8 +88,9 @@ class Clients:
                 producer.init_transactions(_INIT_SECONDS)
         except KafkaException as failure:
             self.close()
-            reason = failure.args[0].str()
-            raise OurKafkaError(f"Kafka did not hand over the transactions: {reason}") from failure
+            raise OurKafkaError(
+                f"Kafka did not hand over the transactions: {told(failure)}"
+            ) from failure
 
     def close(self) -> None:
         """Let go; what the producers still had is dropped, and never sent later."""

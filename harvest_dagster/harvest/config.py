@@ -31,6 +31,7 @@ from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.durations import Pause, Period, format_duration
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import printable
 
 Delivery = Literal["exactly_once", "at_least_once"]
 Marks = Literal["claims", "rows"]
@@ -278,14 +279,10 @@ def _told(error: ValidationError, model: type[BaseModel], names: Mapping[str, st
         if fault["type"] == "extra_forbidden":
             said = f"no such setting; there are {', '.join(model.model_fields)}"
         elif inner:  # the one field that has values of its own is a table of Kafka's settings
-            said = f"{_printable_or_escaped(inner[0])} must be text, a number, true or false"
+            said = f"{printable(inner[0])} must be text, a number, true or false"
         elif fault["type"] == "missing":
             said = f"it is missing; give {model.model_fields[field].description}"
         if fault["type"] != "default_factory_not_called":
-            shown = _printable_or_escaped(names.get(field, field))
+            shown = printable(names.get(field, field))
             told[field, *inner[:1]] = f"{shown}: {said}"
     return "; ".join(told.values())
-
-
-def _printable_or_escaped(name: str) -> str:
-    return name if name.isprintable() else ascii(name)

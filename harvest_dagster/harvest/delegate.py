@@ -40,6 +40,7 @@ from harvest_dagster.harvest.harvest import candidate_settings
 from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.tour import Totals, Tour
 from harvest_dagster.harvest.tours import Heard
+from harvest_dagster.postgres.refusals import told
 
 _log = logging.getLogger(__name__)
 _MARGIN_SECONDS = 1.0
@@ -179,7 +180,7 @@ class Delegate:
                     connection.execute(_PATIENCE)
                     self._hear(connection)
             except psycopg.Error as error:
-                _log.warning("the lease could not be read: %s", " ".join(str(error).split()))
+                _log.warning("the lease could not be read: %s", told(error))
                 self._ended.wait(_WATCH_SECONDS)
         with suppress(psycopg.Error), connect(self.config, "watch") as connection:
             self._tell(connection, ended=True)

@@ -43,6 +43,8 @@ from harvest_dagster.harvest.meter import Backlog, read_backlog
 from harvest_dagster.harvest.tour import Totals, Tour
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.refusals import told
+from harvest_dagster.text import one_line
 
 _log = logging.getLogger(__name__)
 _STOP_SECONDS = 10.0
@@ -203,7 +205,11 @@ class Harvest:
 
     def _fail(self, failure: BaseException) -> None:
         """End because of what no waiting mends; another candidate may fare better."""
-        _log.error("the harvest ends: %s", failure, exc_info=not isinstance(failure, HarvestError))
+        _log.error(
+            "the harvest ends: %s",
+            one_line(failure),
+            exc_info=not isinstance(failure, HarvestError),
+        )
         self._failure = failure
         threading.Thread(target=self._end, name="harvest-end", daemon=True).start()
 
@@ -237,7 +243,7 @@ class Harvest:
                 with connect(self.config, "meter") as connection:
                     self.backlog = read_backlog(connection, table)
             except psycopg.Error as error:
-                _log.warning("the backlog could not be read: %s", error)
+                _log.warning("the backlog could not be read: %s", told(error))
                 continue
             for shard in self.shards:
                 self._tell(MeterRead(self._stats(shard, self.backlog, before)))

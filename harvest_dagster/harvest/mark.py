@@ -34,6 +34,7 @@ from harvest_dagster.harvest.stage import RejectedError, Round
 from harvest_dagster.harvest.table import Statements
 from harvest_dagster.harvest.topics import TopicBook
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.text import printable
 
 _log = logging.getLogger(__name__)
 _RUNNING = statements("harvest_dagster.harvest", "records.sql")["running"].text
@@ -226,7 +227,8 @@ class Marker:
 
     def _tell(self, kind: Kind, detail: dict[str, object]) -> None:
         """Write down, and log, that a topic's records wait, or no longer do."""
-        _log.warning("%s: %s", kind, ", ".join(f"{key} {value}" for key, value in detail.items()))
+        said = ", ".join(f"{key} {value}" for key, value in detail.items())
+        _log.warning("%s: %s", kind, printable(said))
         parameters = {**self._term.parameters, "kind": kind, "detail": json.dumps(detail)}
         self._connection.execute(_EVENT, parameters)
 

@@ -10,6 +10,7 @@ import psycopg
 from harvest_dagster.errors import FencedError
 from harvest_dagster.harvest.batch import Row, Term
 from harvest_dagster.harvest.table import Statements
+from harvest_dagster.text import printable
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,6 @@ def park(
         found = connection.execute(sql.park, parameters).fetchone()
         if not found or not found[0]:
             raise FencedError(f"another leader has the lease: epoch {term.epoch} is over")
-        _log.warning("parked record %s for %s: %s", row[0], row[1], reason)
+        _log.warning("parked record %s for %s: %s", row[0], printable(row[1]), printable(reason))
         parked += 1
     return parked

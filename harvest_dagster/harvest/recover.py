@@ -23,7 +23,9 @@ from harvest_dagster.election.history import Kind, record
 from harvest_dagster.errors import FencedError, KafkaError
 from harvest_dagster.harvest.batch import Term
 from harvest_dagster.harvest.purge import Purger
+from harvest_dagster.kafka.refusals import told
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.text import printable
 
 _log = logging.getLogger(__name__)
 _SQL = statements("harvest_dagster.harvest", "claims.sql")
@@ -56,9 +58,9 @@ def committed_batch(group: Consumer, place: TopicPartition) -> int | None:
     try:
         (found,) = group.committed([place], timeout=_COMMITTED_SECONDS)
     except KafkaException as failure:
-        raise KafkaError(f"Kafka did not tell what was published: {failure}") from failure
+        raise KafkaError(f"Kafka did not tell what was published: {told(failure)}") from failure
     if found.error is not None:
-        raise KafkaError(f"Kafka did not tell what was published: {found.error.str()}")
+        raise KafkaError(f"Kafka did not tell what was published: {told(found.error)}")
     if found.offset < 0:
         return None
     if found.metadata != place.metadata:
@@ -66,7 +68,7 @@ def committed_batch(group: Consumer, place: TopicPartition) -> int | None:
             "group of %s in Kafka belongs to another database (%s): give each outbox a name of its"
             " own; what was in flight is marked again",
             place.topic,
-            found.metadata,
+            printable(str(found.metadata)),
         )
         return None
     return found.offset

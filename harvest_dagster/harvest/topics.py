@@ -15,6 +15,8 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
 from harvest_dagster.errors import KafkaError
+from harvest_dagster.kafka.refusals import told
+from harvest_dagster.outbox.record import is_topic
 
 _ASK_SECONDS = 10.0
 _RETRY_SECONDS = 0.5
@@ -62,10 +64,13 @@ class TopicBook:
         self._limits.clear()
 
     def _ask(self, topic: str) -> None:
+        if not is_topic(topic):  # SQL can stash any; of a long one the client makes an exception
+            self.held[topic] = "no topic of Kafka's can be called so"
+            return
         try:
             error = self._producer.list_topics(topic, _ASK_SECONDS).topics[topic].error
         except KafkaException as failure:
-            raise KafkaError(f"Kafka did not tell of topic {topic}: {failure}") from failure
+            raise KafkaError(f"Kafka did not tell of topic {topic}: {told(failure)}") from failure
         fault = None if error is None else error.str()
         if fault is None and topic in self.held and not self._may_write(topic):
             fault = "not authorised to write"

@@ -42,7 +42,10 @@ from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.rounds import Before, RoundRun
 from harvest_dagster.harvest.stage import RejectedError, RemarkError
+from harvest_dagster.kafka import refusals as kafka_refusals
+from harvest_dagster.postgres import refusals
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.text import one_line
 
 _log = logging.getLogger(__name__)
 _EVENT = statements("harvest_dagster.harvest", "claims.sql")["event"].text
@@ -207,4 +210,8 @@ def _add(totals: Totals, run: RoundRun) -> None:
 
 
 def _line(failure: BaseException) -> str:
-    return " ".join(str(failure).split()) or type(failure).__name__
+    if isinstance(failure, psycopg.Error):
+        return refusals.told(failure)
+    if isinstance(failure, KafkaException):
+        return kafka_refusals.told(failure)
+    return one_line(failure)

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster.errors import KafkaError
+from harvest_dagster.kafka.refusals import is_refusal, told
 from harvest_dagster.kafka.settings import client_settings, make
 
 _REQUEST_SECONDS = 5.0
@@ -63,7 +64,7 @@ class _Cluster:
                 raise KafkaError(
                     f"not allowed to see the topic {topic}: {self._grant(topic, 'Describe')}"
                 ) from None
-            raise KafkaError(f"Kafka did not tell of topic {topic}: {_said(error)}") from None
+            raise KafkaError(f"Kafka did not tell of topic {topic}: {told(error)}") from None
         return len(found.partitions)
 
     def create(self, topic: str, partitions: int) -> bool:
@@ -80,14 +81,16 @@ class _Cluster:
                     f" `{self.command(topic, partitions, '--create')}`, or"
                     f" {self._grant(topic, 'Create')}"
                 ) from None
-            raise KafkaError(f"Kafka refused to create topic {topic}: {_said(error)}") from None
+            raise KafkaError(f"Kafka refused to create topic {topic}: {told(error)}") from None
         return True
 
     def pause(self, trouble: str) -> None:
         """Wait before the next try, or give up."""
         if time.monotonic() + _PAUSE_SECONDS >= self._deadline:
             raise UnreachableError(
-                f"Kafka can't be reached at bootstrap.servers={self._servers}: {trouble};"
+                f"Kafka can't be used at bootstrap.servers={self._servers}: {trouble}"
+                if self._is_refused()
+                else f"Kafka can't be reached at bootstrap.servers={self._servers}: {trouble};"
                 " check the address, and that Kafka runs"
             )
         self._admin.poll(_PAUSE_SECONDS)
@@ -107,14 +110,16 @@ class _Cluster:
             except KafkaException as error:
                 if not _passing(error):
                     raise
-                self.pause(self._cause() or _said(error))
+                self.pause(self._cause() or told(error))
 
     def _cause(self) -> str | None:
         """Tell what the client said of its connections, which a request that timed out does not."""
         self._admin.poll(0)
-        telling = [c.str() for c in self._causes if c.code() != ErrorCode._ALL_BROKERS_DOWN]  # noqa: SLF001
-        # Without the milliseconds behind it, the same trouble reads the same each time.
-        return telling[-1].partition(" (after ")[0] if telling else None
+        telling = [c for c in self._causes if c.code() != ErrorCode._ALL_BROKERS_DOWN]  # noqa: SLF001
+        return told(telling[-1]) if telling else None
+
+    def _is_refused(self) -> bool:
+        return any(map(is_refusal, self._causes))
 
     def _describe(self, topic: str, seconds: float) -> Any:  # noqa: ANN401 - TopicDescription
         asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=seconds)
@@ -134,7 +139,3 @@ class _Cluster:
 def _passing(error: KafkaException) -> bool:
     """Tell whether it is worth while to ask again: the client's own troubles have codes below 0."""
     return bool(error.args[0].code() < 0 or error.args[0].retriable())
-
-
-def _said(error: KafkaException) -> str:
-    return str(error.args[0].str())

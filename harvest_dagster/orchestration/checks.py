@@ -18,6 +18,7 @@ from harvest_dagster.orchestration.telling import ages
 from harvest_dagster.outbox.check import Level
 from harvest_dagster.outbox.check import check as check_table
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import printable
 
 _YOUNG_SECONDS = 60.0
 _STALLED_SECONDS = 30.0
@@ -41,7 +42,7 @@ class Verdict:
             check_name=self.check,
             passed=self.passed,
             severity=self.severity,
-            description=self.says,
+            description=printable(self.says),
         )
 
 
@@ -123,7 +124,7 @@ def _check(names: Names, asset: str, name: str, says: str) -> dg.AssetChecksDefi
         harvest: HarvestResource = getattr(context.resources, names.key)
         found = next(v for v in _look(harvest, name) if v.check == name)
         return dg.AssetCheckResult(
-            passed=found.passed, severity=found.severity, description=found.says
+            passed=found.passed, severity=found.severity, description=printable(found.says)
         )
 
     return run

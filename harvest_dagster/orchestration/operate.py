@@ -19,6 +19,8 @@ from harvest_dagster.orchestration.operate_leader import REMARK, RESIGN
 from harvest_dagster.orchestration.operate_outbox import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.orchestration.operate_parked import DISCARD, REQUEUE
 from harvest_dagster.orchestration.operate_pump import PUMP
+from harvest_dagster.postgres.refusals import told
+from harvest_dagster.text import one_line, printable
 
 _ACTIONS: tuple[Action[Any], ...] = (
     RESIGN,
@@ -71,7 +73,7 @@ def _job(names: Names, action: Action[Any]) -> dg.JobDefinition:
 
 def _tell(context: dg.OpExecutionContext, did: Did) -> None:
     for line in did.lines:
-        context.log.info(line)
+        context.log.info(printable(line))
     context.add_output_metadata({"did": " ".join(did.lines), **did.metadata})
 
 
@@ -81,11 +83,11 @@ def _explained(names: Names) -> Iterator[None]:
     try:
         yield
     except HarvestError as error:
-        cause = str(error)
+        cause = one_line(error)
     except ValidationError as error:
         cause = "; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors())
     except psycopg.Error as error:
-        cause = f"PostgreSQL: {' '.join(str(error).split())}{_advice(names, error)}"
+        cause = f"PostgreSQL: {told(error)}{_advice(names, error)}"
     else:
         return
     raise dg.Failure(cause, allow_retries=False) from None

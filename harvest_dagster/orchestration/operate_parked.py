@@ -11,6 +11,7 @@ from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.orchestration.action import Action, Call, Did, Row, table
 from harvest_dagster.outbox import parked
 from harvest_dagster.outbox.parked import Choice, Parked, as_text
+from harvest_dagster.text import printable
 
 _IDS = 20
 _KEY_LENGTH = 60
@@ -71,7 +72,7 @@ def _listed(records: Sequence[Parked]) -> Iterator[str]:
     """Tell of each record, many in one entry of the log, which would grow too long otherwise."""
     for first in range(0, len(records), _RECORDS_A_LINE):
         some = records[first : first + _RECORDS_A_LINE]
-        told = (f"{r.id}, topic {r.topic}, key {_key(r)}: {r.reason}" for r in some)
+        told = (printable(f"{r.id}, topic {r.topic}, key {_key(r)}: {r.reason}") for r in some)
         yield "\n".join(["to be discarded:", *told])
 
 

@@ -15,7 +15,7 @@ from harvest_dagster.election import history
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.status import Status, read_status
-from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
+from harvest_dagster.orchestration.candidacy import candidacy_of
 from harvest_dagster.orchestration.checks import table_verdict, verdicts
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.report import HISTORY_KINDS, AssetEvent, Cursor, Reporter
@@ -23,6 +23,8 @@ from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.orchestration.supervise import Step, Supervisor
 from harvest_dagster.orchestration.telling import ages
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.refusals import told
+from harvest_dagster.text import one_line, printable
 
 _SECONDS = 2  # Dagster looks every 5 s who is due, and what is due in 4.9 s waits for 10
 _EVENTS = 50
@@ -45,7 +47,8 @@ def leader_sensor(names: Names, topics: Sequence[str], *, running: bool) -> dg.S
         try:
             return _tick(context, names, harvest, topics)
         except (HarvestError, psycopg.Error) as error:
-            return dg.SensorResult(skip_reason=" ".join(str(error).split()))
+            said = told(error) if isinstance(error, psycopg.Error) else one_line(error)
+            return dg.SensorResult(skip_reason=said)
 
     return leader
 
@@ -76,7 +79,8 @@ def _tick(
             reporter.topics(candidacy.topics.latest),
         )
     ]
-    return _result(context, _line(steps, status, config, candidacy), steps, events, reporter)
+    line = told_tick(steps, status, config, candidacy.troubles)
+    return _result(context, line, steps, events, reporter)
 
 
 def _result(
@@ -97,9 +101,10 @@ def _result(
     )
 
 
-def _line(
-    steps: Sequence[Step], status: Status, config: HarvestConfig, candidacy: Candidacy
+def told_tick(
+    steps: Sequence[Step], status: Status, config: HarvestConfig, troubles: Sequence[str]
 ) -> str:
+    """Write what a tick saw in a line, whatever leaders and topics are called."""
     if config.shards == 1:
         said = steps[0].line
     else:
@@ -110,5 +115,6 @@ def _line(
     held = {topic for tour in status.tours if tour.alive for topic in tour.held}
     closed = f", {', '.join(sorted(held))} can't be published to" if held else ""
     aside = f", {parked:,} parked" if parked else ""
-    troubles = "".join(f"; {t}" for t in candidacy.troubles if t not in said)
-    return f"{said}, backlog {about}{backlog.records:,}{oldest}{closed}{aside}{troubles}"
+    more = "".join(f"; {t}" for t in troubles if t not in said)
+    line = f"{said}, backlog {about}{backlog.records:,}{oldest}{closed}{aside}{more}"
+    return printable(line)

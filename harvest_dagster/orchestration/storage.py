@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 import dagster as dg
@@ -28,6 +28,7 @@ from psycopg import sql
 
 from harvest_dagster.config import load_settings
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.postgres.refusals import told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +77,9 @@ def _url(database: str) -> str:
         _refuse(str(error))
     _have(base, database)
     # Dagster reads psycopg2's error codes; SQLAlchemy would take psycopg 3 by itself.
-    parts = urlsplit(base)._replace(scheme="postgresql+psycopg2", path=f"/{database}")
+    parts = urlsplit(base)._replace(
+        scheme="postgresql+psycopg2", path=f"/{quote(database, safe='')}"
+    )
     return parts.geturl()
 
 
@@ -113,7 +116,7 @@ def _connect(base: str) -> Connection:
         except psycopg.OperationalError as error:
             if not left:
                 _refuse(
-                    f"PostgreSQL, where Dagster keeps its runs: {' '.join(str(error).split())}:"
+                    f"PostgreSQL, where Dagster keeps its runs: {told(error)}:"
                     " start the one of this machine with `harvest dev up`, or see to yours"
                 )
             time.sleep(_PAUSE_SECONDS)

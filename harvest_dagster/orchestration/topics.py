@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.kafka.settings import client_settings, make
+from harvest_dagster.text import one_line
 
 _log = logging.getLogger(__name__)
 _SECONDS = 30.0
@@ -40,7 +41,7 @@ class TopicCounts:
                 admin = admin or make(AdminClient, client_settings(self._kafka, {}, {}))
                 self.latest = {topic: _end(admin, topic) for topic in self._topics}
             except (HarvestError, KafkaException) as error:
-                _log.info("the topics could not be read: %s", error)
+                _log.info("the topics could not be read: %s", one_line(error))
             self._closed.wait(_SECONDS)
 
 

@@ -30,7 +30,9 @@ from harvest_dagster.harvest.status import read_status
 from harvest_dagster.harvest.tour import Totals
 from harvest_dagster.orchestration.names import OUTBOX_TAG, Names
 from harvest_dagster.orchestration.telling import ages, told
+from harvest_dagster.postgres import refusals
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import one_line, printable
 
 _LOOK_SECONDS = 1.0
 _EVENTS_SECONDS = 2.0
@@ -88,7 +90,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
                 _stream(context, tour, until)
         finally:
             tour.close(tour.drain_seconds)
-        context.log.info(f"the tour ends: {tour.reason}")
+        context.log.info(printable(f"the tour ends: {tour.reason}"))
         yield dg.Output(tour, "tour", metadata=_facts(tour.totals))
 
     @dg.op(name=names.job("purge"), required_resource_keys={names.key}, tags={"kind": "postgres"})
@@ -159,7 +161,7 @@ class _Teller:
         """Tell of leases, remarks and parked records since the last time."""
         for event in self._events():
             level = self._log.info if event.kind in _GOOD else self._log.warning
-            level(f"{event.kind}: {described(event)}")
+            level(described(event))
 
     def _events(self) -> list[Event]:
         lease = self._tour.lease
@@ -168,7 +170,7 @@ class _Teller:
             with connect(self._tour.config, "events") as connection:
                 found = history.read(connection, lease.name, (), since, _MOST_EVENTS)
         except psycopg.Error as error:
-            self._log.warning(f"the events could not be read: {' '.join(str(error).split())}")
+            self._log.warning(f"the events could not be read: {refusals.told(error)}")
             return []
         new = [event for event in reversed(found) if event.id > self._seen]
         self._seen = max((event.id for event in new), default=self._seen)
@@ -189,9 +191,10 @@ _GOOD = {"acquired", "refreshed", "tour_started", "tour_ended", "released", "req
 
 
 def described(event: Event) -> str:
-    """Write an event's details in a line."""
+    """Write an event in a line, whatever has come into its details."""
     epoch = [] if event.epoch is None else [f"epoch {event.epoch}"]
-    return ", ".join([*epoch, *(f"{k.replace('_', ' ')} {v}" for k, v in event.detail.items())])
+    details = [f"{key.replace('_', ' ')} {value}" for key, value in event.detail.items()]
+    return printable(f"{event.kind}: {', '.join([*epoch, *details])}")
 
 
 def _facts(totals: Totals) -> Mapping[str, int]:
@@ -211,5 +214,5 @@ def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except (HarvestError, psycopg.Error) as error:
-        cause = " ".join(str(error).split()) or type(error).__name__
+        cause = refusals.told(error) if isinstance(error, psycopg.Error) else one_line(error)
         raise dg.Failure(f"{cause} ({what})", allow_retries=False) from None

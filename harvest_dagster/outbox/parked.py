@@ -20,6 +20,7 @@ from harvest_dagster.errors import HarvestStateError, OutboxError
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.text import printable
 
 _SQL = statements("harvest_dagster.outbox", "parked.sql")
 _HEADERS: LiteralString = """ARRAY(SELECT convert_from(item, 'UTF8')
@@ -139,7 +140,7 @@ def held_keys(connection: psycopg.Connection[Any], name: str) -> int:
 def as_text(content: bytes | None) -> str:
     """Show bytes for people: as text, with whatever can't be printed escaped."""
     text = "" if content is None else content.decode(errors="backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable(text)
 
 
 def _places(shape: Shape) -> dict[LiteralString, LiteralString]:

@@ -1,29 +1,39 @@
-"""The least that stasher and harvester must be granted, and what a role still lacks."""
+"""The least that each role must be granted, what a role still lacks, and how it gets that."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg.rows import namedtuple_row
 
+from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.check import Finding, Level
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName, quoted
 
-_ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
-_OWN = {
+_HARVESTS = {
     "identity": ("SELECT",),
     "migration": ("SELECT",),
-    "lease": _ALL,
-    "claim": _ALL,
-    "tour": _ALL,
-    "event": _ALL,
-    "parked": _ALL,
-    "retained": _ALL,
+    "lease": ("SELECT", "INSERT", "UPDATE"),
+    "claim": ("SELECT", "INSERT", "DELETE"),
+    "tour": ("SELECT", "INSERT", "UPDATE"),
+    "event": ("SELECT", "INSERT", "DELETE"),
+    "parked": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+    "retained": ("SELECT", "INSERT", "DELETE"),
 }
 """What the leader does with our own tables."""
+_READS = dict.fromkeys(("migration", "lease", "claim", "tour", "event", "parked"), ("SELECT",))
+"""What status, history and the lists show."""
+_OPERATES = {
+    "lease": ("UPDATE (resign)",),
+    "tour": ("UPDATE (drain)",),
+    "parked": ("UPDATE (requeued_at)", "DELETE"),
+    "event": ("INSERT",),
+}
+"""What an operator does beside reading: resign, remark, requeue, discard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +58,60 @@ def stasher_grants(connection: psycopg.Connection[Any], table: TableName) -> lis
 
 
 def harvester_grants(connection: psycopg.Connection[Any], table: TableName) -> list[Grant]:
-    """What the leader needs."""
+    """What the leader needs; the sequence tells it which ids may still come."""
     rows = connection.execute(CATALOGUE["columns"].text, (table.sql,)).fetchall()
     shape = Shape.read(table, rows)
-    schema = _in_schema(_relation(connection, table))
-    grants = [schema, Grant("SELECT", table.sql), Grant("DELETE", table.sql)]
+    relation = _relation(connection, table)
+    grants = [_in_schema(relation), Grant("SELECT", table.sql), Grant("DELETE", table.sql)]
+    if relation.sequence:
+        grants.append(Grant("SELECT", f"SEQUENCE {relation.sequence}"))
     if "leader_id" in shape.columns:
         grants.append(Grant("UPDATE (leader_id)", table.sql))
-    own = [Grant(privilege, f"harvest.{name}") for name, ps in _OWN.items() for privilege in ps]
-    return [*grants, Grant("USAGE", "SCHEMA harvest"), *own]
+    return [*grants, Grant("USAGE", "SCHEMA harvest"), *_own(_HARVESTS)]
 
 
-def lacking(
-    connection: psycopg.Connection[Any], table: TableName, role: str, grants: list[Grant]
-) -> list[Finding]:
+def reader_grants(connection: psycopg.Connection[Any], table: TableName) -> list[Grant]:
+    """What whoever looks needs: messages that wait, those set aside, and what happened."""
+    schema = _in_schema(_relation(connection, table))
+    ours = Grant("USAGE", "SCHEMA harvest")
+    return [schema, Grant("SELECT", table.sql), ours, *_own(_READS)]
+
+
+def operator_grants(connection: psycopg.Connection[Any], table: TableName) -> list[Grant]:
+    """What an operator needs; to requeue is to insert into the outbox."""
+    reads = reader_grants(connection, table)
+    return [*reads, Grant("INSERT", table.sql), *_own(_OPERATES)]
+
+
+GRANTS: dict[str, Callable[[psycopg.Connection[Any], TableName], list[Grant]]] = {
+    "stasher": stasher_grants,
+    "harvester": harvester_grants,
+    "operator": operator_grants,
+    "reader": reader_grants,
+}
+"""The roles that there are."""
+
+
+def give(connection: psycopg.Connection[Any], role: str, grants: list[Grant]) -> None:
+    """Grant them to a role, in the caller's transaction."""
+    if not _one(connection, "role", (role,)):
+        raise OutboxError(f"there is no role {role}: make it with CREATE ROLE {quoted(role)} LOGIN")
+    for grant in grants:
+        connection.execute(grant.sql(role))
+
+
+def lacking(connection: psycopg.Connection[Any], role: str, grants: list[Grant]) -> list[Finding]:
     """Tell which of the grants a role lacks."""
     if not _one(connection, "role", (role,)):
         return [Finding(Level.ERROR, f"there is no role {role}", (f"CREATE ROLE {quoted(role)}",))]
-    missing = [grant for grant in grants if not _has(connection, table, role, grant)]
+    missing = [grant for grant in grants if not _has(connection, role, grant)]
     return [
         Finding(Level.ERROR, f"{role} lacks {grant.privilege} on {grant.on}", (grant.sql(role),))
         for grant in missing
     ]
 
 
-def _has(connection: psycopg.Connection[Any], table: TableName, role: str, grant: Grant) -> bool:
+def _has(connection: psycopg.Connection[Any], role: str, grant: Grant) -> bool:
     privilege, _, column = grant.privilege.partition(" (")
     kind, _, name = grant.on.partition(" ")
     if kind == "SEQUENCE":
@@ -80,13 +119,22 @@ def _has(connection: psycopg.Connection[Any], table: TableName, role: str, grant
     if kind == "SCHEMA":
         return _one(connection, "has_schema", (role, name, privilege))
     if column:
-        return _one(connection, "has_column", (role, table.sql, column.rstrip(")"), privilege))
+        return _one(connection, "has_column", (role, grant.on, column.rstrip(")"), privilege))
     return _one(connection, "has_table", (role, grant.on, privilege))
 
 
 def _relation(connection: psycopg.Connection[Any], table: TableName) -> Any:  # noqa: ANN401 - a row
     cursor = connection.cursor(row_factory=namedtuple_row)
-    return cursor.execute(CATALOGUE["relation"].text, (table.sql,)).fetchone()
+    found = cursor.execute(CATALOGUE["relation"].text, (table.sql,)).fetchone()
+    if found is None:
+        raise OutboxError(
+            f"there is no table {table}: make it with `harvest outbox create --outbox {table}`"
+        )
+    return found
+
+
+def _own(needed: Mapping[str, tuple[str, ...]]) -> list[Grant]:
+    return [Grant(one, f"harvest.{name}") for name, those in needed.items() for one in those]
 
 
 def _in_schema(relation: Any) -> Grant:  # noqa: ANN401 - a row

@@ -68,6 +68,11 @@ class Message(_Fields):
         return cls(*iterable)
 
 
+def is_topic(name: str) -> bool:
+    """Tell whether Kafka could have a topic of this name."""
+    return name not in {".", ".."} and _TOPIC.fullmatch(name) is not None
+
+
 def _check_topic(topic: object) -> None:
     if not isinstance(topic, str):
         raise MessageError(f"topic: {shown(topic)} is a {type(topic).__name__}; give a str")
@@ -76,7 +81,7 @@ def _check_topic(topic: object) -> None:
             f"topic: {shown(topic)} has {len(topic)} characters; Kafka's limit is"
             f" {TOPIC_CHARACTERS}"
         )
-    if topic in {".", ".."} or not _TOPIC.fullmatch(topic):
+    if not is_topic(topic):
         raise MessageError(
             f"topic: {shown(topic)} is not legal; Kafka takes letters, digits, '.', '_' and '-',"
             " at least one, and neither '.' nor '..'"

@@ -9,7 +9,9 @@ from harvest_dagster.errors import ConfigError
 
 _IDENTIFIER_BYTES = 63
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_$]*"
-_QUOTED = r'"(?:[^"%\x00-\x1f\ud800-\udfff]|"")+"'  # drivers read % as a placeholder
+_QUOTED = (
+    r'"(?:[^"%\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|"")+"'  # drivers read % as a placeholder
+)
 _FOLDED = re.compile(r"[a-z_][a-z0-9_$]*")
 _NAME = re.compile(rf"(?:(?P<schema>{_PLAIN}|{_QUOTED})\.)?(?P<table>{_PLAIN}|{_QUOTED})")
 

@@ -29,6 +29,7 @@ from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.options import ATTACH_FROM, OnRepeat
 from harvest_dagster.spark.parts import attach, is_part
 from harvest_dagster.spark.staging import Staging, settled
+from harvest_dagster.text import printable
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
 
@@ -104,15 +105,15 @@ def is_repeated(known: Written, request: Request) -> bool:
     if request.batch is not None:
         if request.batch < known.batch:
             raise OutboxError(
-                f"key: the stream {request.known_as} has committed batch {known.batch}, and now"
-                f" comes {request.batch}: its checkpoint is gone or another's; go on from the right"
-                " one, or begin anew under another key"
+                f"key: the stream {printable(request.known_as)} has committed batch {known.batch},"
+                f" and now comes {request.batch}: its checkpoint is gone or another's; go on from"
+                " the right one, or begin anew under another key"
             )
         return request.batch == known.batch
     if request.on_repeat == "error":
         raise OutboxError(
-            f"key: {request.known_as} was written already, {known.messages:,} messages and"
-            f" {sum(known.tables.values()):,} rows; give another key, or onRepeat skip or again"
+            f"key: {printable(request.known_as)} was written already, {known.messages:,} messages"
+            f" and {sum(known.tables.values()):,} rows; give another key, or onRepeat skip or again"
         )
     return request.on_repeat == "skip"
 

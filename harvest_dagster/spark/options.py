@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from harvest_dagster.config import load_settings
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.outbox.table import Outbox
+from harvest_dagster.text import printable
 
 ATTACH_FROM = 100_000
 OnRepeat = Literal["skip", "again", "error"]
@@ -80,7 +81,7 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
     for key in given:
         if key not in _NAMES:
             nearest = get_close_matches(key, _NAMES, n=1, cutoff=0)[0]
-            raise ConfigError(f"{key}: no such option; the nearest is {_NAMES[nearest]}")
+            raise ConfigError(f"{printable(key)}: no such option; the nearest is {_NAMES[nearest]}")
 
 
 def _fault(error: object) -> str:

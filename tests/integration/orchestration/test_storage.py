@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 import dagster as dg
@@ -19,10 +20,10 @@ from harvest_dagster.orchestration.storage import HarvestStorage
 from tests.databases import url_of
 
 
-@pytest.fixture
-def missing(servers: Servers) -> Iterator[str]:
-    """The name of a database that is not there, and goes again."""
-    name = f"dagster_{uuid.uuid4().hex}"
+@pytest.fixture(params=["", "?host=nowhere#/ %"])
+def missing(servers: Servers, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of a database that is not there, and goes again; a name may be any text."""
+    name = f"dagster_{uuid.uuid4().hex}{request.param}"
     yield name
     with psycopg.connect(servers.postgres, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
@@ -54,7 +55,9 @@ def test_its_database_is_made_beside_the_harvests(
         made = storage(database=missing)
     run = dg.DagsterRun(job_name="some", status=DagsterRunStatus.STARTED)
     made.run_storage.add_run(run)
-    with psycopg.connect(database.replace(urlsplit(database).path, f"/{missing}")) as connection:
+    with psycopg.connect(
+        database.replace(urlsplit(database).path, f"/{quote(missing, safe='')}")
+    ) as connection:
         row = connection.execute("SELECT run_id, status FROM runs").fetchone()
     assert row == (run.run_id, "STARTED")
 
@@ -90,7 +93,9 @@ def test_a_user_who_may_not_create_is_told(
 ) -> None:
     """The line names the database, and the ways out."""
     monkeypatch.setenv("HARVEST_POSTGRES", stranger)
-    with pytest.raises(click.ClickException, match=f"{missing} is missing.*postgres_url"):
+    with pytest.raises(
+        click.ClickException, match=f"{re.escape(missing)} is missing.*postgres_url"
+    ):
         storage(database=missing)
 
 

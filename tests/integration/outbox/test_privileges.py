@@ -134,13 +134,13 @@ def test_lacking(
     """A role without grants lacks each of them by name, and none once they are mended."""
     connection.execute("REVOKE USAGE ON SCHEMA public FROM PUBLIC")
     grants = least(connection, table)
-    findings = lacking(connection, table, role, grants)
+    findings = lacking(connection, role, grants)
     assert [finding.what for finding in findings] == [
         f"{role} lacks {grant.privilege} on {grant.on}" for grant in grants
     ]
     for finding in findings:
         connection.execute(finding.mend[0])
-    assert lacking(connection, table, role, grants) == []
+    assert lacking(connection, role, grants) == []
     connection.rollback()
 
 
@@ -154,13 +154,13 @@ def test_each_grant_is_needed(
         for grant in grants:
             connection.execute(grant.sql(role))
         connection.execute(taken.sql(role).replace("GRANT", "REVOKE").replace(" TO ", " FROM "))
-        [finding] = lacking(connection, table, role, grants)
+        [finding] = lacking(connection, role, grants)
         assert finding.what == f"{role} lacks {taken.privilege} on {taken.on}"
     connection.rollback()
 
 
 def test_no_such_role(connection: psycopg.Connection[Any]) -> None:
     """A role that is not there is an error that tells how to make it."""
-    [finding] = lacking(connection, TableName("outbox"), 'no"body', [])
+    [finding] = lacking(connection, 'no"body', [])
     assert finding.what == 'there is no role no"body'
     assert finding.mend == ('CREATE ROLE "no""body"',)

@@ -10,7 +10,7 @@ from harvest_dagster.embedded.state import State
 HOME = Path("/home/me/.harvest")
 PORTS = {
     f"{role}-{n}": base + n
-    for role, base in (("kafka", 100), ("controller", 200))
+    for role, base in (("kafka", 100), ("controller", 200), ("mtls", 300))
     for n in (1, 2, 3)
 }
 
@@ -44,12 +44,16 @@ def test_all_listeners_are_of_this_machine() -> None:
     """Nothing listens on an address that others reach."""
     listeners = properties()["listeners"].split(",")
     assert listeners == ["CLIENT://127.0.0.1:101", "CONTROLLER://127.0.0.1:201"]
+    secure = properties(secure=True)["listeners"].split(",")
+    assert secure == [listeners[0], "MTLS://127.0.0.1:301", listeners[1]]
 
 
 def test_secure_listeners_ask_who_is_there() -> None:
-    """Clients show a password over TLS, nodes a certificate."""
+    """Clients show a password or a certificate over TLS, nodes a certificate."""
     secure = properties(secure=True)
-    assert secure["listener.security.protocol.map"] == "CLIENT:SASL_SSL,CONTROLLER:SSL"
+    protocols = "CLIENT:SASL_SSL,MTLS:SSL,CONTROLLER:SSL"
+    assert secure["listener.security.protocol.map"] == protocols
+    assert secure["listener.name.mtls.ssl.client.auth"] == "required"
     assert secure["listener.name.controller.ssl.client.auth"] == "required"
     assert secure["allow.everyone.if.no.acl.found"] == "false"
 

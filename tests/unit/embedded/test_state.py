@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,18 @@ def test_a_damaged_state_is_told_in_one_line(tmp_path: Path, text: str) -> None:
         state.load(tmp_path)
 
 
+def test_a_secure_home_of_another_version_is_refused(tmp_path: Path) -> None:
+    """What lacks doors lacks their certificates too; without TLS nothing is missing."""
+    for secure in (False, True):
+        state.save(tmp_path, state.State(1, secure=secure, ports={"postgres": 1}))
+        with (
+            pytest.raises(EmbeddedError, match=r"another version: .*harvest dev reset`$")
+            if secure
+            else nullcontext()
+        ):
+            state.load(tmp_path)
+
+
 def test_a_secret_is_not_shown() -> None:
     """A state that is printed keeps its passwords."""
     made = state.State(1, secure=False, ports={})
@@ -45,7 +58,7 @@ def test_a_secret_is_not_shown() -> None:
 def test_chosen_ports_are_free_and_differ() -> None:
     """Each name gets a port of its own, below those that clients are given."""
     chosen = state.choose_ports(3)
-    assert len(set(chosen.values())) == len(chosen) == 8
+    assert len(set(chosen.values())) == len(chosen) == 12
     assert all(ports.is_free(port) and port < 32768 for port in chosen.values())
 
 

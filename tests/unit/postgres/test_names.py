@@ -8,7 +8,9 @@ from harvest_dagster import ConfigError
 from harvest_dagster.postgres.names import TableName, quoted
 
 PARTS = st.text(
-    st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="%"), min_size=1, max_size=15
+    st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"], exclude_characters="%"),
+    min_size=1,
+    max_size=15,
 )
 
 

@@ -1,0 +1,15 @@
+"""Text from outside, as it may stand in a log, on a terminal, or in one line of anything."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """Write what can't be printed as its escape, so that it ends no line and colours none."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in a line."""
+    return printable(" ".join(str(error).split())) or type(error).__name__

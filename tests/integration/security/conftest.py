@@ -1,0 +1,28 @@
+"""Servers that ask for TLS, shared by all workers; places to harvest at, and harvests at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from harvest_dagster.embedded import Servers
+from tests.conftest import SECURE_HOME
+from tests.integration.harvest.place import place
+from tests.integration.harvest.running import start_harvest, start_tour
+from tests.integration.security.secure import Secure, database_of, start
+
+__all__ = ["place", "start_harvest", "start_tour"]
+
+
+@pytest.fixture(scope="session")
+def secure_servers() -> Servers:
+    """PostgreSQL and Kafka that ask for TLS, running."""
+    return start(SECURE_HOME)
+
+
+@pytest.fixture
+def secure(secure_servers: Servers) -> Iterator[Secure]:
+    """The same, with a database of this test's own."""
+    with database_of(secure_servers) as found:
+        yield found

@@ -1,0 +1,34 @@
+"""What Dagster shows of texts from outside: a tick's line, a check's, an event's."""
+
+from __future__ import annotations
+
+import pytest
+
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.status import ParkedCount
+from harvest_dagster.orchestration.checks import verdicts
+from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.sensor import told_tick
+from harvest_dagster.orchestration.supervise import Step
+from harvest_dagster.orchestration.tour import described
+from tests.hostile import TEXTS
+from tests.unit.orchestration.statuses import event, lease, status, tour
+
+CONFIG = HarvestConfig.model_validate(
+    {"base_kafka": {"bootstrap.servers": "a:1"}, "postgres": "host=a"}
+)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=ascii)
+def test_each_is_a_line(text: str) -> None:
+    """Topics, reasons, leaders and troubles of any name stay in the line that tells of them."""
+    seen = status(
+        tours=[tour(held={text: text})],
+        leases=[lease(holder=text)],
+        parked=ParkedCount(1, 1, {text: 1}),
+    )
+    assert told_tick([Step(f"standing by, {text} leads")], seen, CONFIG, [text]).isprintable()
+    names = Names("harvest")
+    for verdict in verdicts(seen, 1):
+        assert (verdict.evaluation(names).description or "").isprintable()
+    assert described(event(1, text, holder=text, reason=text)).isprintable()
