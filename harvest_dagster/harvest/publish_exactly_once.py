@@ -94,19 +94,28 @@ class ExactlyOncePublisher:
         self._committed = number
 
     def _commit(self, topics: Iterable[str]) -> None:
-        """Commit; if that takes long, have the client look whether the topics are still there.
+        """Commit; if that takes long, look whether the topics are still there.
 
-        By itself it asks for a deleted topic again and again, as long as it may, and all others
-        would wait.
+        By itself the client asks for a deleted topic again and again, as long as it may, and all
+        others would wait. Whether it has committed all the same, the next round finds out.
         """
         try:
             self._producer.commit_transaction(_LONG_SECONDS)
         except KafkaException as failure:
             if failure.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - librdkafka's own
                 raise
-            for topic in topics:
-                self._producer.list_topics(topic, _TIMEOUT_SECONDS)
+            gone = self._gone(topics)
+            if gone:
+                reason = "; ".join(f"{topic}: {fault}" for topic, fault in gone.items())
+                raise RemarkError(reason, held_topics=gone) from failure
             self._producer.commit_transaction(_TIMEOUT_SECONDS)
+
+    def _gone(self, topics: Iterable[str]) -> dict[str, str]:
+        """Ask for topics; tell which can't be published to, and why."""
+        asked = {t: self._producer.list_topics(t, _TIMEOUT_SECONDS).topics[t].error for t in topics}
+        return {
+            t: fault.str() for t, fault in asked.items() if fault and fault.code() in TOPIC_FAULTS
+        }
 
     def _produce(self, rows: Sequence[Row]) -> None:
         produce = self._producer.produce
