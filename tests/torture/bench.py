@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -55,7 +56,15 @@ class Bench:
         self._writers: list[Child] = []
 
     def run(self) -> Account:
-        """Run the plan, and judge."""
+        """Run the plan, and judge; what was broken is kept to be looked at."""
+        account = self._run()
+        if account.broken:
+            self._say(f"servers' data, logs and journals are kept in {self._home}")
+        else:
+            self._ground.throw_away()
+        return account
+
+    def _run(self) -> Account:
         with ExitStack() as stack:
             self._set_up(stack)
             nemesis = Nemesis(self._plan, self._parts)
@@ -70,12 +79,14 @@ class Bench:
             return self._judge(nemesis, drained, load_ended, unclean)
 
     def _set_up(self, stack: ExitStack) -> None:
-        ground = Ground(self._home, self._say)
+        self._ground = ground = Ground(self._home, self._say)
         stack.callback(ground.close)
-        self._logs.mkdir(exist_ok=True)
-        self._place = place = _place(ground, self._writer_numbers)
+        shutil.rmtree(self._logs, ignore_errors=True)
+        self._logs.mkdir()
+        url = _database(ground)
+        self._place = place = _place(url, ground, self._writer_numbers)
         names = [f"candidate-{number}" for number in range(1, CANDIDATES + 1)]
-        links = Links(place.postgres, [*names, "writers"], self._logs)
+        links = Links(url, [*names, "writers"], self._logs)
         stack.callback(links.close)
         limits = BUSY if random.Random(self._plan.seed).random() < 0.5 else {}  # noqa: S311
         jobs = {
@@ -220,19 +231,23 @@ class Bench:
         return told
 
 
-def _place(ground: Ground, writers: range) -> Place:
-    """Make a database with an outbox and a ledger, and topics."""
-    servers = ground.servers
-    with psycopg.connect(servers.postgres, autocommit=True) as admin:
+def _database(ground: Ground) -> str:
+    """Make a database; tell its URL."""
+    postgres = ground.servers.postgres
+    with psycopg.connect(postgres, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {_NAME}")
-    url = f"{servers.postgres.rpartition('/')[0]}/{_NAME}"
+    return f"{postgres.rpartition('/')[0]}/{_NAME}"
+
+
+def _place(url: str, ground: Ground, writers: range) -> Place:
+    """Make an outbox, a ledger and topics; whoever looks there does not wait for long."""
     with psycopg.connect(url) as connection:
         create(connection, TableName("outbox"), Kind.NATIVE)
         connection.execute(Path(__file__).with_name("ledger.sql").read_bytes())
         connection.cursor().executemany(
             "INSERT INTO torture.lane (topic, key) VALUES (%s, %s)", lanes.every(writers)
         )
-    place = Place(url, dict(servers.kafka_config))
+    place = Place(f"{url}?connect_timeout=3", dict(ground.servers.kafka_config))
     for topic, partitions in lanes.PARTITIONS.items():
         place.new_topic(topic, partitions=partitions)
     return place

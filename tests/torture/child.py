@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +79,7 @@ class Child:
 
 def job() -> Line:
     """In the program: read what to do."""
-    line: Line = json.loads(sys.stdin.readline())
+    line: Line = json.loads(next(_lines()))
     return line
 
 
@@ -85,11 +87,24 @@ def listen(hear: Callable[[Line], None], gone: Callable[[], None]) -> None:
     """In the program: hear further lines on a thread, and of the bench's end."""
 
     def run() -> None:
-        for line in sys.stdin:
+        for line in _lines():
             hear(json.loads(line))
         gone()
 
     threading.Thread(target=run, daemon=True).start()
+
+
+@cache
+def _lines() -> Iterator[str]:
+    """Read lines without Python's own buffer, whose lock the listening thread would die with."""
+    return _read_lines()
+
+
+def _read_lines() -> Iterator[str]:
+    rest = ""
+    while found := os.read(0, 65_536):
+        *lines, rest = (rest + found.decode()).split("\n")
+        yield from lines
 
 
 def say(kind: str, **more: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -39,7 +40,8 @@ class Ground:
     def signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a server and its children."""
         for each in self.find(name):
-            each.send_signal(number)
+            with suppress(psutil.NoSuchProcess):  # a connection of PostgreSQL's that ends just now
+                each.send_signal(number)
 
     def kill(self, name: str) -> None:
         """Kill a server, and not its children: they have to see to it themselves."""
@@ -77,9 +79,13 @@ class Ground:
         embedded.up(self._home, say=self._say)
 
     def close(self) -> None:
-        """Stop all, and throw away their data."""
+        """Stop all; their data stays, to be looked at or thrown away."""
         for name in (POSTGRES, *(f"kafka-{number}" for number in range(1, BROKERS + 1))):
             self.signal(name, signal.SIGCONT)
+        embedded.down(self._home, say=self._say)
+
+    def throw_away(self) -> None:
+        """Delete the data of servers that were stopped."""
         embedded.reset(self._home, say=self._say)
 
     def _daemons(self) -> list[process.Daemon]:

@@ -21,12 +21,12 @@ CREATE TABLE torture.stale (
     at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     what  text        NOT NULL,
     epoch bigint      NOT NULL,
-    then  bigint      NOT NULL
+    held  bigint      NOT NULL
 );
 
 CREATE FUNCTION torture.look() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO torture.stale (what, epoch, then)
+    INSERT INTO torture.stale (what, epoch, held)
     SELECT TG_TABLE_NAME, NEW.epoch, epoch
       FROM harvest.lease
      WHERE name = NEW.name AND shard = NEW.shard AND epoch <> NEW.epoch;
