@@ -22,7 +22,7 @@ from tests.torture.plants import PLANTS
 from tests.torture.show import lines
 
 _HOME = Path(".harvest") / "torture"
-_RATE, _WRITERS = 1000.0, 4
+_RATE, _WRITERS = 500.0, 4
 
 
 def say(line: str) -> None:

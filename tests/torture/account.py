@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.torture.nemesis import Struck
 from tests.torture.tally import BUCKET_MS
@@ -68,6 +68,7 @@ class Account:
     risen: int
     readers: dict[str, Seen]
     stale_writes: int
+    epochs_out_of_turn: int
     epochs: int
     gave_up: list[str]
     unclean: list[str]
@@ -92,6 +93,7 @@ class Account:
             "acknowledged by PostgreSQL, and not there": self.vanished,
             "rolled back, and there": self.risen,
             "writes of a deposed leader": self.stale_writes,
+            "epochs out of turn": self.epochs_out_of_turn,
             "candidates that gave up": len(self.gave_up),
             f"not drained within {DRAIN_SECONDS:.0f} s": int(self.drained_seconds is None),
         }
@@ -100,6 +102,23 @@ class Account:
     def as_dict(self) -> dict[str, Any]:
         """The account as JSON may have it."""
         return asdict(self) | {"broken": self.broken}
+
+
+class _Span(NamedTuple):
+    """A fault from its beginning to its healing, and until all flowed again."""
+
+    label: str
+    began: float
+    ended: float
+    flows: float
+
+    def is_alone(self, others: list[_Span]) -> bool:
+        """Whether no other was in the way of this one's being got over."""
+        over = max(self.ended, self.flows)
+        return not any(
+            other is not self and other.began < over and max(other.ended, other.flows) > self.began
+            for other in others
+        )
 
 
 def stops_of(told: Mapping[str, Any], until: float) -> list[float]:
@@ -112,17 +131,19 @@ def recoveries(
 ) -> dict[str, dict[str, float]]:
     """For each kind of fault: how often, how long it lasted, and how long until all flowed again.
 
-    That is from its beginning until every partition delivered what was stashed after it.
+    That is from its beginning until every partition delivered what was stashed after it. The median
+    is of those that struck alone: nothing else was wrong from the beginning of one to its end.
     """
     earliest = {p: _earliest_after(found) for p, found in first.items()}
-    found: dict[str, list[tuple[float, float]]] = {}
+    spans: list[_Span] = []
     for each in struck:
         at = int(each.began * 1000) // BUCKET_MS + 1
         delivered = [one.get(at) for one in earliest.values()]
         if all(delivered):
-            took = max(ms for ms in delivered if ms) / 1000 - each.began
-            found.setdefault(each.label, []).append((each.ended - each.began, took))
-    return {label: _summary(times) for label, times in sorted(found.items())}
+            flows = max(ms for ms in delivered if ms) / 1000
+            spans.append(_Span(each.label, each.began, each.ended, flows))
+    labels = sorted({span.label for span in spans})
+    return {label: _summary([s for s in spans if s.label == label], spans) for label in labels}
 
 
 def _earliest_after(found: Mapping[str, int]) -> dict[int, int]:
@@ -138,11 +159,12 @@ def _earliest_after(found: Mapping[str, int]) -> dict[int, int]:
     return earliest
 
 
-def _summary(times: list[tuple[float, float]]) -> dict[str, float]:
-    lasted, took = [one for one, _ in times], [one for _, one in times]
-    return {
-        "count": len(times),
-        "lasted_median": round(median(lasted), 2),
-        "median": round(median(took), 2),
-        "worst": round(max(took), 2),
+def _summary(spans: list[_Span], all_: list[_Span]) -> dict[str, float]:
+    alone = [span.flows - span.began for span in spans if span.is_alone(all_)]
+    found = {
+        "count": len(spans),
+        "lasted_median": round(median(span.ended - span.began for span in spans), 2),
+        "worst": round(max(span.flows - span.began for span in spans), 2),
+        "alone": len(alone),
     }
+    return found | ({"alone_median": round(median(alone), 2)} if alone else {})

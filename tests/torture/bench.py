@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
-from tests.faults.conftest import BUSY
 from tests.integration.harvest.place import Place, until
 from tests.torture import lanes
 from tests.torture.account import (
@@ -37,6 +37,9 @@ from tests.torture.operator import Operator
 from tests.torture.plan import CANDIDATES, Plan
 
 Say = Callable[[str], None]
+SMALL = {"mark_query_records": 200, "max_in_flight_records": 1000, "io_error_backoff": 0.05}
+"""Limits under which much the same goes out in many more batches than by default."""
+
 _NAME = "torture"
 _PROGRESS_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
@@ -88,10 +91,11 @@ class Bench:
         names = [f"candidate-{number}" for number in range(1, CANDIDATES + 1)]
         links = Links(url, [*names, "writers"], self._logs)
         stack.callback(links.close)
-        limits = BUSY if random.Random(self._plan.seed).random() < 0.5 else {}  # noqa: S311
         jobs = {
             name: place.settings(
-                postgres=links.url(name), delivery=self._plan.delivery, limits=limits
+                postgres=links.url(name),
+                delivery=self._plan.delivery,
+                limits=SMALL if self._plan.small else {},
             )
             for name in names
         }
@@ -188,6 +192,7 @@ class Bench:
             vanished=len(acknowledged - ledger.keys()),
             risen=len(undone & ledger.keys()),
             readers={name: Seen.of(told, ledger) for name, told in found.items()},
+            epochs_out_of_turn=self._epochs_out_of_turn(),
             stale_writes=len(self._place.rows("SELECT FROM torture.stale")),
             epochs=self._place.rows("SELECT max(epoch) FROM harvest.lease")[0][0],
             gave_up=self._candidates.gave_up,
@@ -200,6 +205,14 @@ class Bench:
             longest_stop_seconds=round(max(stops, default=0.0), 2),
             stops=len(stops),
         )
+
+    def _epochs_out_of_turn(self) -> int:
+        """Count the leaders that took an epoch which was not above all before it."""
+        kinds = ("acquired", "refreshed")
+        taken = self._place.rows(
+            "SELECT epoch FROM harvest.event WHERE kind = ANY(%s) ORDER BY id", ([*kinds],)
+        )
+        return sum(later <= earlier for (earlier,), (later,) in pairwise(taken))
 
     def _journal(self) -> dict[int, str]:
         lines = [
@@ -247,7 +260,9 @@ def _place(url: str, ground: Ground, writers: range) -> Place:
         connection.cursor().executemany(
             "INSERT INTO torture.lane (topic, key) VALUES (%s, %s)", lanes.every(writers)
         )
-    place = Place(f"{url}?connect_timeout=3", dict(ground.servers.kafka_config))
+    kafka: dict[str, Any] = dict(ground.servers.kafka_config)
+    place = Place(f"{url}?connect_timeout=3", kafka)
+    place.admin = AdminClient(kafka | {"log_level": 0})
     for topic, partitions in lanes.PARTITIONS.items():
         place.new_topic(topic, partitions=partitions)
     return place

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 Line = dict[str, Any]
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 class Child:
@@ -30,6 +31,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
+                cwd=_ROOT,
                 start_new_session=True,
             )
         self.process = psutil.Process(self._popen.pid)
@@ -51,7 +53,7 @@ class Child:
     def tell(self, **line: Any) -> None:
         """Send it a line; one that is gone hears nothing."""
         assert self._popen.stdin
-        with suppress(BrokenPipeError):
+        with suppress(BrokenPipeError, ValueError):
             self._popen.stdin.write(json.dumps(line, default=str) + "\n")
             self._popen.stdin.flush()
 
@@ -61,20 +63,28 @@ class Child:
             self._popen.wait(seconds)
         except subprocess.TimeoutExpired:
             return False
-        self._reader.join(seconds)
+        self._let_go()
         return True
 
     def kill(self) -> None:
         """End it, whatever it is doing."""
         self._popen.kill()
         self._popen.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        assert self._popen.stdin
+        self._reader.join()
+        with suppress(BrokenPipeError):
+            self._popen.stdin.close()
 
     def _read(self) -> None:
         assert self._popen.stdout
-        for line in self._popen.stdout:
-            if line.endswith("}\n"):  # what was killed may have half a line
-                said = json.loads(line)
-                self.said[said["kind"]] = said
+        with self._popen.stdout as lines:
+            for line in lines:
+                if line.endswith("}\n"):  # what was killed may have half a line
+                    said = json.loads(line)
+                    self.said[said["kind"]] = said
 
 
 def job() -> Line:

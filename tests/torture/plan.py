@@ -66,13 +66,14 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that one run does to the parts."""
+    """All that one run does to the parts; `small` asks for small batches."""
 
     seed: int
     seconds: float
     delivery: str
     faults: tuple[Fault, ...]
     plant: str | None = None
+    small: bool = False
 
     def write(self, file: Path) -> None:
         """Leave it for a replay."""
@@ -88,7 +89,7 @@ class Plan:
 def make(seed: int, seconds: float, delivery: str, plant: str | None) -> Plan:
     """Make a plan; for a planted bug, one that brings out what that bug does."""
     faults = _strikes(seed, seconds) if plant is None else _PROVOKING[plant](seconds)
-    return Plan(seed, seconds, delivery, tuple(faults), plant)
+    return Plan(seed, seconds, delivery, tuple(faults), plant, small=bool(seed % 2) and not plant)
 
 
 def _strikes(seed: int, seconds: float) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ from tests.torture import plan as plans
 from tests.torture.__main__ import run, say
 from tests.torture.account import Account
 
-_SECONDS, _RATE = 45.0, 1500.0
+_SECONDS, _RATE = 45.0, 500.0
 _HOME = Path(".harvest") / "torture-planted"
 SIGNS = {
     "fence-off": ("doubled", "out of order", "writes of a deposed leader"),

@@ -1,6 +1,7 @@
 """Bugs that can be planted in a candidate, so that it is seen that the bench finds them.
 
-    fence-off      neither PostgreSQL's epoch, nor Kafka's, nor trust in the lease holds anybody off
+    fence-off      nothing holds a deposed leader off: no epoch of PostgreSQL's or Kafka's, no end
+                   of its trust in the lease, and not what its candidate tells it
     purge-early    records are purged before Kafka has acknowledged them
     no-gap-watch   ids that were missing below the head are forgotten
 
@@ -16,6 +17,7 @@ from typing import Any
 
 from harvest_dagster.harvest import clients
 from harvest_dagster.harvest.gaps import GapWatch
+from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
 from harvest_dagster.harvest.stage import Round
 from harvest_dagster.postgres.statements import statements
@@ -46,6 +48,7 @@ def _fence_off() -> None:
             bare: Any = text.replace(_EPOCH, _EPOCH.replace(" AND epoch = %(epoch)s", ""))
             found[name] = replace(found[name], text=bare)
     _put(Round, "check", lambda _self: None)
+    _put(Harvest, "fenced", lambda _self, _lease: None)
     turns: Any = clients._turns  # noqa: SLF001 - a planted bug is inside of what it harms
 
     def of_this_process(*given: Any) -> list[dict[str, str]]:

@@ -37,12 +37,12 @@ def lines(account: Account) -> Iterator[str]:
 
 
 def _faults(account: Account) -> Iterator[str]:
-    yield f"{'fault':20}{'times':>8}{'lasted s':>10}{'all flows again s':>20}{'worst':>8}"
+    yield f"{'':20}{'':>8}{'':>10}{'all flows again after':>32}"
+    yield f"{'fault':20}{'times':>8}{'lasted s':>10}{'worst s':>10}{'median s of those alone':>26}"
     for name, found in account.faults.items():
-        yield (
-            f"{name:20}{found['count']:8}{found['lasted_median']:10}"
-            f"{found['median']:20}{found['worst']:8}"
-        )
+        alone = f"{found['alone_median']} ({found['alone']})" if found["alone"] else "-"
+        figures = (found["count"], found["lasted_median"], found["worst"])
+        yield f"{name:20}{figures[0]:8}{figures[1]:10}{figures[2]:10}{alone:>26}"
     yield ""
 
 

@@ -24,7 +24,8 @@ from tests.torture.proof import Proof, message
 
 SIZES = ((1, 1, 40), (2, 20, 40), (21, 150, 15), (151, 750, 5))
 """How many messages a transaction has: from, to, and how often that is so in a hundred."""
-ROLLED_BACK, SLOW, HOT_AT_ALL, KEYLESS, TOMBSTONE = 0.1, 0.08, 0.4, 0.03, 0.05
+ROLLED_BACK, SLOW, KEYLESS, TOMBSTONE = 0.1, 0.08, 0.03, 0.05
+HOT_AT_ALL, SLOW_AND_HOT = 0.4, 0.1
 BIG_EVERY_SECONDS, BIG_ONES = 8.0, 2
 LONGEST_PAUSE_SECONDS = 2.5
 RETRY_SECONDS = 0.2
@@ -87,17 +88,18 @@ class Writer:
     def _plan(self, tx: int) -> Planned:
         dice = self._random
         low, high, _ = dice.choices(SIZES, [share for *_, share in SIZES])[0]
-        lanes = [self._lane(hot=dice.random() < HOT_AT_ALL) for _ in range(dice.randint(low, high))]
+        pause = dice.uniform(0.05, LONGEST_PAUSE_SECONDS) if dice.random() < SLOW else 0.0
+        # Whoever pauses with a hot key holds up all writers, so that is to be rare.
+        hot = dice.random() < (SLOW_AND_HOT if pause else HOT_AT_ALL)
+        lanes = [self._lane(hot=hot) for _ in range(dice.randint(low, high))]
         if time.monotonic() > self._next_big:
             self._next_big = time.monotonic() + BIG_EVERY_SECONDS
             lanes += [(BIG_TOPIC, dice.choice(self._big_keys)) for _ in range(BIG_ONES)]
-        pause = dice.uniform(0.05, LONGEST_PAUSE_SECONDS) if dice.random() < SLOW else 0.0
         return Planned(tx, lanes, dice.random() < ROLLED_BACK, pause)
 
     def _lane(self, *, hot: bool) -> Lane:
         if self._random.random() < KEYLESS:
             return TOPIC, None
-        # Few transactions touch many hot keys: who pauses with one would hold up all writers.
         keys = HOT if hot and self._random.random() < HOT_AT_ALL else self._keys
         return TOPIC, self._random.choice(keys)
 

@@ -111,13 +111,33 @@ def test_messages_without_a_key() -> None:
     assert seen([*keyless, LAST, keyless[0]]).faults(once=True, ordered=True) == {"doubled": 1}
 
 
+FIRST_DELIVERIES = {
+    "0": {"99": 10_900, "102": 10_400, "205": 20_600},
+    "1": {"95": 9_600, "105": 14_000, "130": 13_500, "203": 20_900},
+}
+
+
+def struck(began: float, ended: float) -> Struck:
+    """A broker that was killed."""
+    return Struck(Fault(0, "kill", "kafka-1", 1), "kafka-1", "broker", began, ended)
+
+
 def test_a_fault_is_got_over_when_every_partition_flows_again() -> None:
     """What was stashed before it does not count, and the slowest partition does."""
-    struck = Struck(Fault(0, "kill", "kafka-1", 1), "kafka-1", "broker", began=10.0, ended=11.0)
-    first = {"0": {"99": 10_900, "102": 10_400}, "1": {"95": 9_600, "105": 14_000, "130": 13_500}}
-    assert recoveries([struck], first) == {
-        "kill broker": {"count": 1, "lasted_median": 1.0, "median": 3.5, "worst": 3.5}
+    found = recoveries([struck(10.0, 11.0), struck(20.0, 20.2)], FIRST_DELIVERIES)["kill broker"]
+    assert found == {
+        "count": 2,
+        "lasted_median": 0.6,
+        "worst": 3.5,
+        "alone": 2,
+        "alone_median": 2.2,
     }
+
+
+def test_faults_that_overlap_are_not_alone() -> None:
+    """How long one takes to get over is not told by what another was in the way of."""
+    found = recoveries([struck(10.0, 11.0), struck(13.0, 13.1)], FIRST_DELIVERIES)["kill broker"]
+    assert (found["count"], found["alone"]) == (2, 0)
 
 
 def test_stops_count_while_there_are_writers() -> None:
