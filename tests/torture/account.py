@@ -83,12 +83,11 @@ class Account:
     @property
     def broken(self) -> dict[str, int]:
         """The promises that were broken, and how often; none if all were kept."""
-        once = self.delivery == "exactly_once"
-        broken: dict[str, int] = {}
-        for name, seen in self.readers.items():
-            committed = name.startswith(COMMITTED)
-            judged = seen.faults(once=once and committed, ordered=committed or not once)
-            broken |= {f"{fault} ({name})": count for fault, count in judged.items()}
+        broken = {
+            f"{fault} ({name})": count
+            for name in self.readers
+            for fault, count in self.faults_of(name).items()
+        }
         others = {
             "acknowledged by PostgreSQL, and not there": self.vanished,
             "rolled back, and there": self.risen,
@@ -98,6 +97,11 @@ class Account:
             f"not drained within {DRAIN_SECONDS:.0f} s": int(self.drained_seconds is None),
         }
         return broken | {what: count for what, count in others.items() if count}
+
+    def faults_of(self, name: str) -> dict[str, int]:
+        """What a reader saw that it should not: who reads all sees what was aborted, too."""
+        once, committed = self.delivery == "exactly_once", name.startswith(COMMITTED)
+        return self.readers[name].faults(once=once and committed, ordered=committed or not once)
 
     def as_dict(self) -> dict[str, Any]:
         """The account as JSON may have it."""

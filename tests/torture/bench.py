@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 from tests.integration.harvest.place import Place, until
-from tests.torture import lanes
+from tests.torture import lanes, ledger
 from tests.torture.account import (
     COMMITTED,
     DRAIN_SECONDS,
@@ -46,6 +46,7 @@ _LOOK_SECONDS = 0.5
 _BEGIN_SECONDS = 60.0
 _END_SECONDS = 120.0
 _READ_SECONDS = 180.0
+_QUIET_SECONDS = 15.0
 
 
 class Bench:
@@ -174,8 +175,8 @@ class Bench:
     def _judge(
         self, nemesis: Nemesis, drained: float | None, load_ended: float, unclean: list[str]
     ) -> Account:
-        ledger = dict(self._place.rows("SELECT tx, count FROM torture.ledger"))
-        found = self._read(sum(ledger.values()))
+        committed = dict(self._place.rows("SELECT tx, count FROM torture.ledger"))
+        found = self._read(sum(committed.values()))
         during = found[f"{COMMITTED} during"]
         journal = self._journal()
         acknowledged = {tx for tx, outcome in journal.items() if outcome == "acknowledged"}
@@ -188,10 +189,10 @@ class Bench:
             delivery=self._plan.delivery,
             plant=self._plan.plant,
             outcomes=dict(Counter(journal.values())),
-            messages=sum(ledger.values()),
-            vanished=len(acknowledged - ledger.keys()),
-            risen=len(undone & ledger.keys()),
-            readers={name: Seen.of(told, ledger) for name, told in found.items()},
+            messages=sum(committed.values()),
+            vanished=len(acknowledged - committed.keys()),
+            risen=len(undone & committed.keys()),
+            readers={name: Seen.of(told, committed) for name, told in found.items()},
             epochs_out_of_turn=self._epochs_out_of_turn(),
             stale_writes=len(self._place.rows("SELECT FROM torture.stale")),
             epochs=self._place.rows("SELECT max(epoch) FROM harvest.lease")[0][0],
@@ -225,9 +226,7 @@ class Bench:
     def _read(self, messages: int) -> dict[str, dict[str, Any]]:
         """Have the readers end, and others read all once more from the beginning."""
         with ExitStack() as stack:
-            deadline = time.monotonic() + _READ_SECONDS
-            while self._delivered() < messages and time.monotonic() < deadline:
-                time.sleep(_LOOK_SECONDS)
+            self._await_delivery(messages)
             for reader in self._readers.values():
                 reader.tell(end=True)
             for isolation in (COMMITTED, PLAIN):
@@ -236,6 +235,14 @@ class Bench:
             for name, reader in self._readers.items():
                 assert reader.wait(_READ_SECONDS), f"the reader {name} does not end"
         return {name: self._result(name) for name in self._readers}
+
+    def _await_delivery(self, messages: int) -> None:
+        """Wait until so many were delivered, or no more come; what is lost never does."""
+        delivered, since = self._delivered(), time.monotonic()
+        while delivered < messages and time.monotonic() - since < _QUIET_SECONDS:
+            time.sleep(_LOOK_SECONDS)
+            if self._delivered() > delivered:
+                delivered, since = self._delivered(), time.monotonic()
 
     def _result(self, name: str) -> dict[str, Any]:
         isolation, when = name.split()
@@ -256,10 +263,7 @@ def _place(url: str, ground: Ground, writers: range) -> Place:
     """Make an outbox, a ledger and topics; whoever looks there does not wait for long."""
     with psycopg.connect(url) as connection:
         create(connection, TableName("outbox"), Kind.NATIVE)
-        connection.execute(Path(__file__).with_name("ledger.sql").read_bytes())
-        connection.cursor().executemany(
-            "INSERT INTO torture.lane (topic, key) VALUES (%s, %s)", lanes.every(writers)
-        )
+        ledger.create(connection, writers)
     kafka: dict[str, Any] = dict(ground.servers.kafka_config)
     place = Place(f"{url}?connect_timeout=3", kafka)
     place.admin = AdminClient(kafka | {"log_level": 0})

@@ -52,7 +52,7 @@ def _verdict(account: Account) -> Iterator[str]:
     for what, count in account.broken.items():
         yield f"BROKEN: {what}: {count:,}"
     for name, seen in account.readers.items():
-        if account.broken:
+        if account.faults_of(name):
             yield from (f"  {name}: {sample}" for sample in seen.samples)
     if any(account.left.values()):
         yield f"  left: {account.left}"

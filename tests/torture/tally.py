@@ -16,7 +16,7 @@ from typing import Any
 from tests.torture.proof import Proof, proof_of
 
 BUCKET_MS = 100
-_SAMPLES = 10
+_SAMPLES = 5
 
 
 @dataclass(slots=True)
