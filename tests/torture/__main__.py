@@ -4,13 +4,14 @@
 
 A nemesis kills, pauses and restarts the parts, and cuts, stalls and delays their connections, as
 the seed has it. Then all is healed and drained, and every message is accounted for. The exit code
-is 1 if a promise was broken.
+is 1 if a promise was broken. Ctrl-C has it end early, and judge what was done.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -32,8 +33,11 @@ def say(line: str) -> None:
 
 
 def run(plan: Plan, home: Path, rate: float = _RATE) -> Account:
-    """Run a plan, and show its account."""
-    account = Bench(plan, home, rate, _WRITERS, say).run()
+    """Run a plan, and show its account; Ctrl-C or SIGTERM end it early, and it is judged then."""
+    bench = Bench(plan, home, rate, _WRITERS, say)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: bench.ending.set())
+    account = bench.run()
     for line in lines(account):
         say(line)
     return account

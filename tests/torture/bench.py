@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -58,9 +59,14 @@ class Bench:
         self._logs = home / "bench"
         self._readers: dict[str, Child] = {}
         self._writers: list[Child] = []
+        self._seconds = 0.0
+        self.ending = threading.Event()
 
     def run(self) -> Account:
-        """Run the plan, and judge; what was broken is kept to be looked at."""
+        """Run the plan, and judge; what was broken is kept to be looked at.
+
+        When `ending` is set the nemesis rests, and what was done until then is judged.
+        """
         account = self._run()
         if account.broken:
             self._say(f"servers' data, logs and journals are kept in {self._home}")
@@ -74,7 +80,9 @@ class Bench:
             nemesis = Nemesis(self._plan, self._parts)
             stack.callback(nemesis.heal)
             nemesis.start()
+            started = time.monotonic()
             self._watch(nemesis)
+            self._seconds = round(time.monotonic() - started, 1)
             load_ended = time.time()
             self._say("healing all, and waiting until all has gone out")
             nemesis.heal()
@@ -139,8 +147,7 @@ class Bench:
     def _watch(self, nemesis: Nemesis) -> None:
         """Tell how it goes, and look after what ended although nobody ended it."""
         start = told = time.monotonic()
-        while nemesis.running:
-            time.sleep(_LOOK_SECONDS)
+        while nemesis.running and not self.ending.wait(_LOOK_SECONDS):
             self._candidates.look()
             if time.monotonic() - told >= _PROGRESS_SECONDS:
                 told = time.monotonic()
@@ -185,7 +192,7 @@ class Bench:
         struck = nemesis.struck
         return Account(
             seed=self._plan.seed,
-            seconds=self._plan.seconds,
+            seconds=self._seconds,
             delivery=self._plan.delivery,
             plant=self._plan.plant,
             outcomes=dict(Counter(journal.values())),
