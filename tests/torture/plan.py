@@ -20,7 +20,7 @@ _CANDIDATES = (LEADER, LEADER, *(f"candidate-{number}" for number in range(1, CA
 _BROKERS = tuple(f"kafka-{number}" for number in range(1, BROKERS + 1))
 _LINKS = (*_CANDIDATES, "writers")
 _FIRST_SECONDS = 5.0
-_BETWEEN = (2.0, 8.0)
+_BETWEEN = (2.0, 7.0)
 _TWO_BROKERS = 0.15
 _HOUR = 3600.0
 
@@ -46,9 +46,9 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind("kill", _CANDIDATES, 16, (0, 3), 8),
-    _Kind("kill", _BROKERS, 9, (0, 5), 20),
-    _Kind("kill", ("postgres",), 5, (0, 3), 15),
+    _Kind("kill", _CANDIDATES, 26, (0, 3), 8),
+    _Kind("kill", _BROKERS, 14, (0, 5), 15),
+    _Kind("kill", ("postgres",), 7, (0, 3), 15),
     _Kind("pause", _CANDIDATES, 12, (0.5, 12), 6),
     _Kind("pause", _BROKERS, 6, (0.5, 12), 10),
     _Kind("pause", ("postgres",), 4, (0.5, 8), 10),
