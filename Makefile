@@ -1,10 +1,10 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test faults lint format types layers docs lock bench clean
+.PHONY: help setup demo down test faults torture torture-planted lint format types layers docs lock bench clean
 BIN := .venv/bin
 
 help:  ## show this
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 17
 
 setup:  ## make the virtual environment from pinned, hashed requirements
 	@command -v python3 >/dev/null || { echo 'setup: Python 3.11 or newer is needed: install python3' >&2; exit 1; }
@@ -23,6 +23,12 @@ test: setup  ## run the tests, on real PostgreSQL and real Kafka, all but the lo
 
 faults: setup  ## kill, pause and cut off what the harvest lives on, and count the messages
 	@$(BIN)/pytest -n 2 --dist loadgroup tests/faults tests/e2e tests/integration/embedded tests/integration/spark
+
+torture: setup  ## have everything fail at random, MINUTES=10 SEED=1, and account for each message
+	@$(BIN)/python -m tests.torture --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) $(TORTURE)
+
+torture-planted: setup  ## plant bugs in the engine, which `make torture` must find
+	@$(BIN)/python -m tests.torture.planted
 
 lint: setup  ## check format, lint, types and layers
 	@$(BIN)/ruff format --check .

@@ -1,0 +1,43 @@
+"""The fault bench itself: a short run of it, and bugs that it must find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.torture import plan as plans
+from tests.torture.bench import Bench
+from tests.torture.plan import Plan
+from tests.torture.planted import SIGNS, found
+
+RATE, WRITERS = 500.0, 3
+
+
+def run(plan: Plan, home: Path) -> Bench:
+    """Make a bench that says nothing."""
+    return Bench(plan, home, RATE, WRITERS, lambda _line: None)
+
+
+@pytest.mark.parametrize(
+    ("seed", "seconds", "delivery"),
+    [
+        (4, 25.0, "exactly_once"),  # a short plan in which much happens
+        pytest.param(7, 120.0, "exactly_once", marks=pytest.mark.long),
+        pytest.param(8, 120.0, "at_least_once", marks=pytest.mark.long),
+    ],
+)
+def test_every_promise_is_kept(tmp_path: Path, seed: int, seconds: float, delivery: str) -> None:
+    """While all parts fail at random nothing is lost, invented, doubled or out of order."""
+    account = run(plans.make(seed, seconds, delivery, None), tmp_path).run()
+    assert account.messages > 1000
+    assert account.kills
+    assert not account.broken
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bug", sorted(SIGNS))
+def test_a_planted_bug_is_found(tmp_path: Path, bug: str) -> None:
+    """A bench that finds no fault in an engine that has one would prove nothing."""
+    account = run(plans.make(1, 45.0, "exactly_once", bug), tmp_path).run()
+    assert found(bug, account)

@@ -1,0 +1,87 @@
+"""Bugs that can be planted in a candidate, so that it is seen that the bench finds them.
+
+    fence-off      nothing holds a deposed leader off: no epoch of PostgreSQL's or Kafka's, no end
+                   of its trust in the lease, and not what its candidate tells it
+    purge-early    records are purged before Kafka has acknowledged them
+    no-gap-watch   ids that were missing below the head are forgotten
+
+The engine knows nothing of this: its functions are replaced, and words of its statements.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from harvest_dagster.harvest import clients
+from harvest_dagster.harvest.gaps import GapWatch
+from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
+from harvest_dagster.harvest.stage import Round
+from harvest_dagster.postgres.statements import statements
+
+_EPOCH = "shard = %(shard)s AND epoch = %(epoch)s\n       FOR KEY SHARE"
+_FENCED = {
+    "claims.sql": ("claim", "purge", "remark", "event"),
+    "parked.sql": ("park",),
+}
+
+
+def plant(bug: str) -> None:
+    """Plant a bug in this process."""
+    PLANTS[bug]()
+
+
+def _put(owner: Any, name: str, new: object) -> None:
+    assert hasattr(owner, name), f"{owner} has no {name} any more: plant the bug elsewhere"
+    setattr(owner, name, new)
+
+
+def _fence_off() -> None:
+    for file, names in _FENCED.items():
+        found = statements("harvest_dagster.harvest", file)
+        for name in names:
+            text = found[name].text
+            assert _EPOCH in text, f"{name} has no such fence any more: plant the bug elsewhere"
+            bare: Any = text.replace(_EPOCH, _EPOCH.replace(" AND epoch = %(epoch)s", ""))
+            found[name] = replace(found[name], text=bare)
+    _put(Round, "check", lambda _self: None)
+    _put(Harvest, "fenced", lambda _self, _lease: None)
+    turns: Any = clients._turns  # noqa: SLF001 - a planted bug is inside of what it harms
+
+    def of_this_process(*given: Any) -> list[dict[str, str]]:
+        return [{name: f"{id_}.{os.getpid()}" for name, id_ in t.items()} for t in turns(*given)]
+
+    _put(clients, "_turns", of_this_process)
+
+
+def _purge_early() -> None:
+    def run(self: Any, round_: Round) -> None:
+        last = False
+        while not last:
+            batches, last = self._next(round_)
+            if round_.halted.is_set():
+                return
+            for batch in batches:
+                round_.settled.put(batch)
+            if batches or not last:
+                round_.check()
+                self._publish(batches)
+            self.published += sum(len(batch.rows) for batch in batches)
+        round_.settled.put(None)
+
+    _put(ExactlyOncePublisher, "run", run)
+
+
+def _no_gap_watch() -> None:
+    _put(GapWatch, "see", lambda *_: None)
+    _put(GapWatch, "see_below", lambda *_: None)
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    "fence-off": _fence_off,
+    "purge-early": _purge_early,
+    "no-gap-watch": _no_gap_watch,
+}
