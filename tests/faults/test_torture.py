@@ -22,7 +22,8 @@ def run(plan: Plan, home: Path) -> Bench:
 @pytest.mark.parametrize(
     ("seed", "seconds", "delivery"),
     [
-        (4, 25.0, "exactly_once"),  # a short plan in which much happens
+        # a short plan in which much happens
+        pytest.param(4, 25.0, "exactly_once", marks=pytest.mark.long),
         pytest.param(7, 120.0, "exactly_once", marks=pytest.mark.long),
         pytest.param(8, 120.0, "at_least_once", marks=pytest.mark.long),
     ],
