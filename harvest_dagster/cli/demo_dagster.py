@@ -47,6 +47,9 @@ def show_in_dagster(settings: Settings, outbox: Outbox, say: Callable[[str], Non
 
     click.echo("4/6  Dagster: its sensor leads, and the asset orders stashes twenty more")
     shown = _Shown(*background_ui.start(settings.home, say), say)
+    # Before any asset, for on a small machine a run that starts would hold up the tour's.
+    _await(lambda: not _waiting(settings, outbox), "the outbox is empty")
+    say("the sensor leads: the messages stashed above are in Kafka")
     shown.materialize(["orders"], _ORDERS)
     click.echo("5/6  Spark: a day's orders cleaned and summed up; a row and a message of each sum")
     shown.materialize(_SALES, {}, str(datetime.now(UTC).date() - timedelta(days=1)))

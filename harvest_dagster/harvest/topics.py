@@ -83,18 +83,23 @@ class TopicBook:
     def _may_write(self, topic: str) -> bool:
         """Whether we may write to a topic that can be seen, as far as Kafka tells."""
         asked = self._admin.describe_topics(
-            TopicCollection([topic]), include_authorized_operations=True
+            TopicCollection([topic]),
+            include_authorized_operations=True,
+            request_timeout=_ASK_SECONDS,
         )
         try:
-            allowed = asked[topic].result(_ASK_SECONDS).authorized_operations
+            allowed = asked[topic].result().authorized_operations
         except KafkaException:
             return False
         return not allowed or AclOperation.WRITE in allowed
 
     def _ask_limit(self, topic: str) -> int | None:
         resource = ConfigResource(ResourceType.TOPIC, topic)
+        asked = self._admin.describe_configs([resource], request_timeout=_ASK_SECONDS)
         try:
-            found = self._admin.describe_configs([resource])[resource].result(_ASK_SECONDS)
+            found = asked[resource].result()
         except KafkaException:
-            return None  # not every harvester may describe topics; then Kafka itself will refuse
+            # Not every harvester may describe topics, and not every broker answers in time: then
+            # Kafka itself will refuse.
+            return None
         return int(found["max.message.bytes"].value)

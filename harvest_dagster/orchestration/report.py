@@ -100,7 +100,7 @@ class Reporter:
         new = [event for event in events if event.id > self.cursor.event]
         self.cursor.event = max((event.id for event in new), default=self.cursor.event)
         for what, kinds in (("lease", _LEASE_KINDS), ("remarks", _REMARK_KINDS)):
-            table = _table([event for event in events if event.kind in kinds][:_ROWS])
+            table = _table(what, [event for event in events if event.kind in kinds][:_ROWS])
             mine = [event for event in new if event.kind in kinds][:_MOST_EVENTS]
             for event in reversed(mine):
                 yield self._observed(what, {**_facts(event), "history": table})
@@ -163,43 +163,48 @@ def _facts(event: Event) -> dict[str, dg.MetadataValue | int | float | str]:
     }
 
 
-def _table(events: Sequence[Event]) -> dg.MetadataValue:
-    rows = [
-        dg.TableRecord(
-            {
-                "when": event.at.isoformat(" ", "seconds"),
-                "what": event.kind,
-                "shard": event.shard,
-                "epoch": event.epoch or 0,
-                "from epoch": _number(event, "from_epoch"),
-                "records": _number(event, "records"),
-                "seconds": float(event.detail.get("oldest_seconds", 0.0)),
-                "holder": str(event.detail.get("holder", "")),
-                "why": str(event.detail.get("reason", "")),
-            }
-        )
-        for event in events
-    ]
-    return dg.MetadataValue.table(rows, schema=_HISTORY)
+def _table(what: str, events: Sequence[Event]) -> dg.MetadataValue:
+    schema = _HISTORIES[what]
+    names = [column.name for column in schema.columns]
+    rows = [{name: _cell(event, name) for name in names} for event in events]
+    return dg.MetadataValue.table([*map(dg.TableRecord, rows)], schema=schema)
 
 
-def _number(event: Event, key: str) -> int:
-    return int(event.detail.get(key, 0))
+def _cell(event: Event, name: str) -> str | int | float:
+    detail = event.detail
+    cells: dict[str, str | int | float] = {
+        "when": event.at.isoformat(" ", "seconds"),
+        "what": event.kind,
+        "shard": event.shard,
+        "epoch": event.epoch or 0,
+        "from epoch": int(detail.get("from_epoch", 0)),
+        "records": int(detail.get("records", 0)),
+        "seconds": float(detail.get("oldest_seconds", 0.0)),
+        "holder": str(detail.get("holder", "")),
+        "why": str(detail.get("reason", "")),
+    }
+    return cells[name]
 
 
-_HISTORY = dg.TableSchema(
-    columns=[
-        dg.TableColumn("when", "string"),
-        dg.TableColumn("what", "string"),
-        dg.TableColumn("shard", "int"),
-        dg.TableColumn("epoch", "int"),
-        dg.TableColumn("from epoch", "int"),
-        dg.TableColumn("records", "int"),
-        dg.TableColumn("seconds", "float"),
-        dg.TableColumn("holder", "string"),
-        dg.TableColumn("why", "string"),
-    ]
-)
-_REASONS = dg.TableSchema(
-    columns=[dg.TableColumn("records", "int"), dg.TableColumn("reason", "string")]
-)
+def _schema(**columns: str) -> dg.TableSchema:
+    return dg.TableSchema(
+        columns=[dg.TableColumn(name.replace("_", " "), of) for name, of in columns.items()]
+    )
+
+
+_HISTORIES = {
+    "lease": _schema(
+        when="string", what="string", shard="int", epoch="int", holder="string", why="string"
+    ),
+    "remarks": _schema(
+        when="string",
+        what="string",
+        shard="int",
+        from_epoch="int",
+        epoch="int",
+        records="int",
+        seconds="float",
+        why="string",
+    ),
+}
+_REASONS = _schema(records="int", reason="string")

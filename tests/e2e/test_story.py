@@ -1,0 +1,97 @@
+"""What the UI shows of a bad night: a leader killed, a topic missing, and both over again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.browser import save_screenshot
+from tests.e2e.dagster_dev import dagster_dev
+from tests.e2e.project import Project
+from tests.e2e.shop import GOOD_TOUR, SENSOR, Shop, worker
+from tests.e2e.test_pages import LOCATION, open_page
+from tests.e2e.ui import until
+from tests.integration.harvest.account import judge, read
+from tests.integration.harvest.place import Place
+from tests.integration.harvest.place import until as soon
+
+pytestmark = pytest.mark.long
+
+BACKLOG = 200_000
+DRAINED_SECONDS = 180.0
+CHECK = "/assets/harvest/outbox?view=checks&checkDetail=topics_open"
+TALL: Any = {"width": 1600, "height": 1400}
+
+
+@pytest.fixture
+def shop(project: Project) -> Iterator[Shop]:
+    """A shop of this test's own."""
+    place = Place(project.postgres, dict(project.servers.kafka_config))
+    with dagster_dev(project) as running:
+        yield Shop(running, place)
+    place.drop_topic(place.topic)
+
+
+def test_a_bad_night(shop: Shop, browser: Page) -> None:
+    """The history tells what was remarked, and a check is red for as long as it is so."""
+    browser.set_viewport_size(TALL)
+    until(lambda: GOOD_TOUR in shop.told(), what="a tour runs")
+    _killed_at_work(shop)
+    _shown(shop, browser, "/assets/harvest/remarks", ["records", "reason", "history"], "remarks")
+    _shown(shop, browser, "/assets/harvest/lease", ["refreshed", "history"], "lease-after-kill")
+    _red_and_green(shop, browser)
+    _plots(shop, browser)
+    _shown(shop, browser, f"{LOCATION}/sensors/{SENSOR}", ["leader, epoch"], "ticks")
+    judge(shop.place.stashed, read(shop.place.kafka, *_topics(shop)), "exactly_once")
+
+
+def _killed_at_work(shop: Shop) -> None:
+    """Kill the run's process while records are in flight; the next tour marks them again."""
+    process = until(lambda: worker(shop), what="the tour's process is seen")
+    assert process is not None
+    shop.place.put(BACKLOG)
+    soon(lambda: shop.place.rows("SELECT 1 FROM harvest.claim LIMIT 1"), what="some in flight")
+    process.kill()
+    shop.place.drained(DRAINED_SECONDS)
+    remark = until(lambda: _remark(shop), what="the UI has the remark") or {}
+    assert remark["records"] > 0
+    assert remark["from epoch"] < remark["epoch"]
+    assert remark["reason"]
+
+
+def _remark(shop: Shop) -> dict[str, Any] | None:
+    found = shop.dagster.ui.observations("harvest/remarks", 1)
+    return found[0].metadata if found else None
+
+
+def _red_and_green(shop: Shop, browser: Page) -> None:
+    ui, place = shop.dagster.ui, shop.place
+    missing = place.put(1)[0]._replace(topic=f"{place.topic}-missing")
+    place.stash([missing])
+    until(lambda: ui.checks("harvest/outbox")["topics_open"].passed is False, what="it is red")
+    _shown(shop, browser, CHECK, [missing.topic], "checks-red")
+    place.new_topic(missing.topic)
+    until(lambda: ui.checks("harvest/outbox")["topics_open"].passed, what="it is green again")
+    place.drained()
+    _shown(shop, browser, CHECK, ["topics_open"], "checks-green")
+
+
+def _plots(shop: Shop, browser: Page) -> None:
+    open_page(browser, shop.dagster.ui, "/assets/harvest/outbox")
+    browser.get_by_text("Plots", exact=True).click()
+    expect(browser.locator("canvas").first).to_be_visible()
+    save_screenshot(browser, "outbox-plots")
+
+
+def _shown(shop: Shop, browser: Page, path: str, texts: list[str], name: str) -> None:
+    open_page(browser, shop.dagster.ui, path)
+    for text in texts:
+        expect(browser.get_by_text(text).first).to_be_visible()
+    save_screenshot(browser, name)
+
+
+def _topics(shop: Shop) -> list[str]:
+    return sorted({message.topic for message in shop.place.stashed})

@@ -1,0 +1,38 @@
+"""What is known of topics when nobody answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from harvest_dagster.errors import KafkaError
+from harvest_dagster.harvest import topics
+from harvest_dagster.harvest.topics import TopicBook
+
+NOWHERE: dict[str, Any] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+
+
+@pytest.fixture
+def book(monkeypatch: pytest.MonkeyPatch) -> TopicBook:
+    """A book whose Kafka is down."""
+    monkeypatch.setattr(topics, "_ASK_SECONDS", 0.3)
+    return TopicBook(Producer(NOWHERE), AdminClient(NOWHERE), {"held": "missing"})
+
+
+def test_a_limit_that_nobody_tells(book: TopicBook) -> None:
+    """It counts as none: Kafka itself refuses what is too large."""
+    assert book.limit("orders") is None
+
+
+def test_a_topic_that_nobody_knows_of(book: TopicBook) -> None:
+    """Whether it can be published to is not guessed."""
+    with pytest.raises(KafkaError, match="orders"):
+        book.fault("orders")
+
+
+def test_a_right_that_nobody_tells(book: TopicBook) -> None:
+    """A topic stays held for as long as nobody says that it may be written to."""
+    assert not book._may_write("held")  # noqa: SLF001 - what `released` asks when Kafka half answers
