@@ -1,6 +1,6 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test faults torture torture-planted lint format types layers docs lock bench clean
+.PHONY: help setup demo down test faults torture torture-planted lint format types layers docs lock bench profile clean
 BIN := .venv/bin
 
 help:  ## show this
@@ -40,11 +40,11 @@ format: setup  ## format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: setup  ## measure, as ratios in one run
-	@$(BIN)/python -m benchmarks.stash
-	@$(BIN)/python -m benchmarks.harvest
-	@$(BIN)/python -m benchmarks.latency
-	@$(BIN)/python -m benchmarks.tour
+bench: setup  ## measure, as ratios in one run, and write docs/benchmarks.md
+	@$(BIN)/python -m benchmarks
+
+profile: setup  ## see what a harvest's process is busy with, in .harvest/profile.svg
+	@$(BIN)/python -m benchmarks.profile
 
 docs: setup  ## write the reference pages from the code, and build the site, strictly
 	@$(BIN)/python -m scripts.reference

@@ -22,7 +22,9 @@ _MARK = """
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN %s AND %s"
 
 
-def loop(here: Place, records: int, *, marks: bool, transactions: bool) -> float:
+def loop(
+    here: Place, records: int, *, marks: bool, transactions: bool, batch: int = BATCH
+) -> float:
     """Read or mark, produce, flush, delete, and again; tell the rate."""
     settings = {**here.kafka, "linger.ms": 5}
     if transactions:
@@ -34,7 +36,7 @@ def loop(here: Place, records: int, *, marks: bool, transactions: bool) -> float
         start, head, done = time.perf_counter(), 0, 0
         while done < records:
             query = _MARK if marks else _SELECT
-            rows = connection.cursor(binary=True).execute(query, (head, BATCH)).fetchall()
+            rows = connection.cursor(binary=True).execute(query, (head, batch)).fetchall()
             rows.sort()
             if transactions:
                 producer.begin_transaction()

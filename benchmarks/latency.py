@@ -15,8 +15,11 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import psutil
@@ -33,6 +36,7 @@ from harvest_dagster.harvest.tour import Tour
 _SETTLE_SECONDS = 3
 _IDLE_SECONDS = 10
 _FIRST = 20
+_BOUNDS_MS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def main() -> None:
@@ -71,8 +75,18 @@ def _measure(here: Place, delivery: str, rate: int, seconds: int) -> list[Result
         Result(f"{delivery}, p99", _at(lags, 0.99) * 1e6, "us", target="< 13000"),
         Result(f"{delivery}, messages that did not arrive", missing, "", target="0"),
         Result(f"{delivery}, first after idle, worst", max(first) * 1e6, "us", target="< 30000"),
+        *_histogram(delivery, lags),
         *idle,
     ]
+
+
+def _histogram(delivery: str, lags: list[float]) -> list[Result]:
+    """Tell which share of the messages took how long."""
+    bounds = [0, *_BOUNDS_MS]
+    names = [f"{low} to {high} ms" for low, high in pairwise(bounds)] + [f"{bounds[-1]} ms or more"]
+    found = Counter(bisect_right(_BOUNDS_MS, lag * 1000) for lag in lags)
+    shares = [100 * found[place] / max(len(lags), 1) for place in range(len(names))]
+    return [Result(f"{delivery}, {n}", s, "%") for n, s in zip(names, shares, strict=True)]
 
 
 def _idle(here: Place, pid: int) -> list[Result]:
@@ -156,10 +170,8 @@ def _run(here: Place, role: str, rate: int, seconds: int) -> str:
 
 
 def _command(here: Place, role: str, rate: int, seconds: int) -> list[str]:
-    fields = {"url": here.url, "kafka": here.kafka, "topic": here.topic}
-    place_ = json.dumps({**fields, "leader_topic": here.leader_topic})
     script = [sys.executable, "-m", "benchmarks.latency", "--rate", str(rate)]
-    return [*script, "--seconds", str(seconds), "--child", role, place_]
+    return [*script, "--seconds", str(seconds), "--child", role, here.as_json()]
 
 
 def _child(fields: dict[str, Any], role: str, rate: int, seconds: int) -> None:

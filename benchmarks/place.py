@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import psycopg
 from confluent_kafka.admin import AdminClient
@@ -30,7 +31,7 @@ class Place:
     topic: str
     leader_topic: str
 
-    def config(self, delivery: str, **limits: int) -> HarvestConfig:
+    def config(self, delivery: str, shards: int = 1, **limits: int) -> HarvestConfig:
         """A harvest of this place."""
         return HarvestConfig.model_validate(
             {
@@ -39,9 +40,14 @@ class Place:
                 "leader_topic": self.leader_topic,
                 "postgres": self.url,
                 "delivery": delivery,
+                "shards": shards,
                 "limits": Limits(**limits),
             }
         )
+
+    def as_json(self) -> str:
+        """Write it down for a process of its own, which makes `Place(**json.loads(...))` of it."""
+        return json.dumps(asdict(self))
 
     def fill(self, records: int, keys: int = 1000, size: int = VALUE) -> None:
         """Stash a backlog; each record has one header."""
@@ -57,14 +63,14 @@ class Place:
 
 
 @contextmanager
-def place() -> Iterator[Place]:
+def place(shards: int = 1) -> Iterator[Place]:
     """Make a place, and remove it in the end."""
     settings = load_settings()
     url, kafka = settings.postgres_url(), settings.kafka_config()
     name = uuid.uuid4().hex
     here = Place(_with_database(url, f"bench_{name}"), kafka, f"bench-{name}", f"lead-{name}")
     admin = AdminClient(kafka)
-    topics = [NewTopic(here.topic, PARTITIONS), NewTopic(here.leader_topic, 1)]
+    topics = [NewTopic(here.topic, PARTITIONS), NewTopic(here.leader_topic, shards)]
     for made in admin.create_topics(topics).values():
         made.result()
     with psycopg.connect(url, autocommit=True) as connection:

@@ -44,10 +44,11 @@ def report(title: str, results: list[Result], *, as_json: bool) -> None:
     for r in results:
         ratio = "" if r.ratio is None else f"{r.ratio:.2f}"
         left = f"{r.name:44} {ratio:>6}  {r.target:<10} {r.ratio_to:<30}"
-        print(f"{left} {_figure(r.value):>10} {r.unit}")
+        print(f"{left} {figure(r.value):>10} {r.unit}")
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
+    """Write a figure as exactly as it is worth."""
     return f"{value:,.0f}" if value >= _EXACT_BELOW else f"{value:.3g}"
 
 

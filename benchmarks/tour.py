@@ -64,9 +64,7 @@ def _drain(how: str, records: int) -> float:
         here.fill(records)
         with psycopg.connect(here.url, autocommit=True) as connection:
             leases.acquire(connection, here.leader_topic, 0, "benchmark", 3600)
-        fields = {"url": here.url, "kafka": here.kafka, "topic": here.topic}
-        given = json.dumps({**fields, "leader_topic": here.leader_topic})
-        command = [sys.executable, "-m", "benchmarks.tour", "--child", how, given]
+        command = [sys.executable, "-m", "benchmarks.tour", "--child", how, here.as_json()]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             return _rate(here, records)

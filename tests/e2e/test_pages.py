@@ -56,7 +56,7 @@ def test_the_lineage(at_work: DagsterDev, browser: Page) -> None:
     [
         ("/assets/harvest/outbox", ["backlog", "in flight", "published", "rate"]),
         ("/assets/harvest/outbox?view=checks", ["no_stall", "topics_open", "table_healthy"]),
-        ("/assets/harvest/lease", ["epoch", "leader id", "holder", "history"]),
+        ("/assets/harvest/lease?view=overview", ["epoch", "leader id", "holder", "history"]),
         ("/assets/harvest/parked?view=checks", ["nothing_parked"]),
         (f"{LOCATION}/sensors/harvest_leader", ["harvest_leader", "leader, epoch"]),
     ],

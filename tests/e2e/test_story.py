@@ -41,7 +41,7 @@ def test_a_bad_night(shop: Shop, browser: Page) -> None:
     until(lambda: GOOD_TOUR in shop.told(), what="a tour runs")
     _killed_at_work(shop)
     _shown(shop, browser, "/assets/harvest/remarks", ["records", "reason", "history"], "remarks")
-    _shown(shop, browser, "/assets/harvest/lease", ["refreshed", "history"], "lease-after-kill")
+    _shown(shop, browser, "/assets/harvest/lease", ["refreshed", "history"], "lease")
     _red_and_green(shop, browser)
     _plots(shop, browser)
     _shown(shop, browser, f"{LOCATION}/sensors/{SENSOR}", ["leader, epoch"], "ticks")

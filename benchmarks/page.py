@@ -1,0 +1,150 @@
+"""Write the page of the benchmarks from what was measured: a table and a plot for each part."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pygal
+from pygal.style import CleanStyle
+
+from benchmarks.report import figure
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PLOTS = Path("images") / "benchmarks"
+_DATED = re.compile(r"<!--.*?-->|(?<= id=\")[^\"]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+Row = Mapping[str, Any]
+
+
+class Part(NamedTuple):
+    """What one benchmark is for, and which of its figures are drawn."""
+
+    title: str
+    about: str
+    unit: str
+    drawn: Callable[[Row], bool] = lambda _: True
+
+
+_PARTS = {
+    "stash": Part(
+        "Stash",
+        "What `stash` adds to the same INSERT or COPY written by hand, in one process.",
+        "/s",
+    ),
+    "harvest": Part(
+        "Harvest a backlog",
+        "From the first mark to the last purge: 100 bytes and one header a message, 1,000 keys. The"
+        " plain loops select, produce and delete, and guarantee nothing: when one of them dies,"
+        " messages are lost or doubled.",
+        "/s",
+        lambda row: not row["name"].startswith("raw "),
+    ),
+    "sizes": Part("Sizes", "The same by the size of the message.", "MB/s"),
+    "latency": Part(
+        "Latency",
+        "1,000 commits a second of one message each; from the return of COMMIT to a"
+        " `read_committed` consumer. Writer, harvest and consumer are processes of this machine.",
+        "%",
+        lambda row: " ms" in row["name"],
+    ),
+    "shards": Part(
+        "Shards",
+        "Several leaders, each in a process of its own, share the keys of one outbox; from the"
+        " commit of the backlog to the empty table. More leaders than cores only take turns.",
+        "/s",
+    ),
+    "tour": Part("In Dagster", "The same harvest in the process of a run of Dagster.", "/s"),
+    "spark": Part(
+        "Spark",
+        "A DataFrame into the outbox over two connections. Raw COPY sends bytes that are encoded"
+        " beforehand, and like JDBC it leaves half of them behind when it fails.",
+        "/s",
+    ),
+}
+_HEAD = """# Benchmarks
+
+`make bench` measures all of this in about a quarter of an hour and writes this page. Contenders
+take turns in one run, and each figure is the median of its rounds: read the ratios, since the
+absolute figures are those of this machine on that day, and it is not a quiet one. What is **bold**
+misses its target. [The raw figures](benchmarks.json) have what each part was run with.
+"""
+
+
+def write(raw: Path) -> None:
+    """Write the page and its plots."""
+    found = json.loads(raw.read_text(encoding="utf-8"))
+    folder = DOCS / PLOTS
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _there(found):
+        (folder / f"{name}.svg").write_text(plot(name, found[name]["results"]), encoding="utf-8")
+    (DOCS / "benchmarks.md").write_text(text(found), encoding="utf-8")
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """Write the page."""
+    parts = [line for name in _there(found) for line in _section(name, found[name])]
+    return "\n".join([_HEAD, *_machine(found), *parts])
+
+
+def plot(name: str, rows: Sequence[Row]) -> str:
+    """Draw the figures of a part as bars."""
+    part = _PARTS[name]
+    drawn = [row for row in rows if row["unit"] == part.unit and part.drawn(row)]
+    chart = pygal.HorizontalBar(
+        js=(),
+        disable_xml_declaration=True,
+        title=f"{part.title}, {part.unit}",
+        style=CleanStyle(font_family="sans-serif", value_font_size=12, label_font_size=12),
+        width=900,
+        height=90 + 32 * len(drawn),
+        show_legend=False,
+        print_values=True,
+        value_formatter=figure,
+        truncate_label=-1,
+        margin_right=60,
+    )
+    chart.x_labels = [row["name"] for row in reversed(drawn)]
+    chart.add(part.title, [row["value"] for row in reversed(drawn)])
+    return _DATED.sub("", chart.render()) + "\n"
+
+
+def _there(found: Mapping[str, Any]) -> list[str]:
+    return [name for name in _PARTS if name in found]
+
+
+def _machine(found: Mapping[str, Any]) -> Iterator[str]:
+    machine = next(iter(found.values()))["machine"]
+    yield "| | |\n|---|---|"
+    yield from (f"| {name} | {value} |" for name, value in machine.items())
+    yield ""
+
+
+def _section(name: str, measured: Mapping[str, Any]) -> Iterator[str]:
+    part = _PARTS[name]
+    yield f"## {part.title}\n\n{part.about}\n"
+    yield f"![{part.title}: the figures of the table as bars]({PLOTS.as_posix()}/{name}.svg)\n"
+    yield "| | ratio | to | target | figure |\n|---|---|---|---|---|"
+    yield from map(_row, measured["results"])
+    command = f"python -m benchmarks.{name} {measured['settings']}"
+    yield f"\nMeasured on {measured['on']} with `{command}`.\n"
+
+
+def _row(row: Row) -> str:
+    ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
+    shown = f"{figure(row['value'])} {row['unit']}".strip()
+    if _missed(row):
+        ratio, shown = (f"**{ratio}**", shown) if ratio else (ratio, f"**{shown}**")
+    return f"| {row['name']} | {ratio} | {row['ratio_to']} | {row['target']} | {shown} |"
+
+
+def _missed(row: Row) -> bool:
+    """Tell whether a figure is not what it has to be: `>= 0.75` of a ratio, `< 250` of a value."""
+    found = re.match(r"(>=|<) ([\d.]+)", row["target"])
+    if found is None:
+        return False
+    bound, value = float(found[2]), row["value"] if row["ratio"] is None else row["ratio"]
+    return bool(value < bound if found[1] == ">=" else value >= bound)

@@ -1,0 +1,91 @@
+"""How fast several leaders drain one outbox, each a shard of its keys in a process of its own.
+
+    python -m benchmarks.shards [--records N] [--rounds N] [--json]
+
+They stand ready; then a backlog is committed at once, and the time is taken until nothing is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+
+import psycopg
+
+from benchmarks.place import Place, place
+from benchmarks.report import Result, medians, report
+from harvest_dagster import stash
+from harvest_dagster.election import lease as leases
+from harvest_dagster.harvest.heap import settle_heap
+from harvest_dagster.harvest.tour import Tour
+
+_SHARDS = (1, 2, 4)
+_SETTLE_SECONDS = 3
+_LOOK_SECONDS = 0.01
+
+
+def main() -> None:
+    """Measure all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--records", type=int, default=500_000)
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        _harvest(Place(**json.loads(given.child[0])), *map(int, given.child[1:]))
+        return
+    names = {shards: f"{shards} shard{'s' * (shards > 1)}" for shards in _SHARDS}
+    found = medians(
+        given.rounds,
+        {name: lambda n=shards: _drain(n, given.records) for shards, name in names.items()},  # type: ignore[misc]
+    )
+    one = found[names[1]]
+    results = [
+        Result(name, found[name], "/s", names[1] if shards > 1 else "", found[name] / one)
+        for shards, name in names.items()
+    ]
+    report("harvest by shards", results, as_json=given.json)
+
+
+def _drain(shards: int, records: int) -> float:
+    with place(shards) as here, ExitStack() as stack:
+        for shard in range(shards):
+            stack.enter_context(_process(here, shard, shards))  # it closes their input, and waits
+        time.sleep(_SETTLE_SECONDS)
+        with psycopg.connect(here.url) as connection:
+            stash(connection, (here.message(n, 1000, 100) for n in range(records)))
+        start = time.perf_counter()
+        with psycopg.connect(here.url, autocommit=True) as connection:
+            while connection.execute("SELECT FROM outbox LIMIT 1").rowcount:
+                time.sleep(_LOOK_SECONDS)
+        return records / (time.perf_counter() - start)
+
+
+def _process(here: Place, shard: int, shards: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "benchmarks.shards", "--child"]
+    return subprocess.Popen(
+        [*command, here.as_json(), str(shard), str(shards)], stdin=subprocess.PIPE
+    )
+
+
+def _harvest(here: Place, shard: int, shards: int) -> None:
+    config = here.config("exactly_once", shards)
+    with psycopg.connect(here.url, autocommit=True) as connection:
+        lease = leases.acquire(connection, config.name, shard, "benchmark", 3600)
+    settle_heap()
+    tour = Tour(config, lease, lambda: True)
+    thread = threading.Thread(target=tour.run)
+    thread.start()
+    sys.stdin.read()
+    tour.drain(10)
+    thread.join()
+
+
+if __name__ == "__main__":
+    main()
