@@ -43,7 +43,7 @@ format: setup  ## format the code
 bench: setup  ## measure, as ratios in one run, and write docs/benchmarks.md
 	@$(BIN)/python -m benchmarks
 
-profile: setup  ## see what a harvest's process is busy with, in .harvest/profile.svg
+profile: setup  ## see what a harvest's process is busy with
 	@$(BIN)/python -m benchmarks.profile
 
 docs: setup  ## write the reference pages from the code, and build the site, strictly

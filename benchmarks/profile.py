@@ -2,8 +2,8 @@
 
     python -m benchmarks.profile [--records N] [--delivery D]
 
-py-spy looks at the process a thousand times a second, also into the clients' own code, and draws
-`.harvest/profile.svg`; the ten functions that it found at work most are printed.
+py-spy looks at the process again and again, also into the clients' own code. What it found stays in
+`.harvest/profile.txt`, as a flame graph takes it; who was at work most is printed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-_SVG, _RAW = Path(".harvest/profile.svg"), Path(".harvest/profile.txt")
+_RAW = Path(".harvest/profile.txt")
 _SHOWN = 12
 
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _show(folded: str) -> None:
-    """Print by thread who was at work, itself or by what it called."""
+    """Print who was at work himself, not by what he called."""
     alone: Counter[str] = Counter()
     total = 0
     for line in folded.splitlines():
@@ -45,8 +45,8 @@ def _show(folded: str) -> None:
         alone[frames[-1]] += int(count)
         total += int(count)
     print(f"{total:,} samples")
-    for frame, count in alone.most_common(_SHOWN):
-        print(f"{count / total:6.1%}  {frame}")
+    for frame, samples in alone.most_common(_SHOWN):
+        print(f"{samples / total:6.1%}  {frame}")
 
 
 if __name__ == "__main__":

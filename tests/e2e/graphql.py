@@ -138,3 +138,17 @@ query ($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNo
 """
     + METADATA
 )
+
+BACKFILL = """
+mutation ($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
+  __typename
+  ... on LaunchBackfillSuccess { backfillId }
+  ... on PythonError { message }
+} }
+"""
+
+BACKFILL_STATUS = """
+query ($id: String!) { partitionBackfillOrError(backfillId: $id) {
+  ... on PartitionBackfill { status }
+} }
+"""

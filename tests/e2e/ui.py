@@ -15,7 +15,9 @@ T = TypeVar("T")
 
 ENDED = frozenset({"SUCCESS", "FAILURE", "CANCELED"})
 ASSETS_JOB = "__ASSET_JOB"
+PARTITION = "dagster/partition"
 ANSWER_SECONDS = 60.0
+BACKFILL_SECONDS = 400.0
 POLL = 0.25
 
 
@@ -79,10 +81,22 @@ class Ui:
         """Launch a job from the Launchpad; tell the run's id."""
         return self._launch({"jobName": job}, config, tags)
 
-    def launch_assets(self, *keys: str, config: Any = None) -> str:
+    def launch_assets(self, *keys: str, config: Any = None, partition: str | None = None) -> str:
         """Materialize assets (`a/b` for keys of several parts); tell the run's id."""
         selection = [_key(key) for key in keys]
-        return self._launch({"jobName": ASSETS_JOB, "assetSelection": selection}, config, None)
+        tags = {PARTITION: partition} if partition else None
+        return self._launch({"jobName": ASSETS_JOB, "assetSelection": selection}, config, tags)
+
+    def backfill(self, keys: Sequence[str], partitions: Sequence[str]) -> str:
+        """Back-fill partitions of assets, and wait until that is over; tell how it ended."""
+        params = {"assetSelection": [*map(_key, keys)], "partitionNames": [*partitions]}
+        found = self._press(graphql.BACKFILL, "LaunchBackfillSuccess", params=params)["backfillId"]
+
+        def ended() -> str:
+            status = str(self.ask(graphql.BACKFILL_STATUS, id=found)["status"])
+            return "" if status in {"REQUESTED", "FAILING", "CANCELING"} else status
+
+        return until(ended, BACKFILL_SECONDS, "the back-fill is over")
 
     def run_status(self, run: str) -> str:
         """Tell the status of a run, such as STARTED."""
