@@ -97,7 +97,10 @@ def install() -> None:
     advice = "see whether the package registry can be reached, then run `make` again"
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, "--require-hashes", "--no-deps", "-r", str(BOOTSTRAP)], advice)
-    run([*uv("install"), "--require-hashes", "-r", str(PINNED), "-b", str(BOOTSTRAP)], advice)
+    # Compiled now, once: else each process does it again where Python may not write bytecode, and a
+    # Dagster is half a dozen processes.
+    pinned = ["--require-hashes", "-r", str(PINNED), "-b", str(BOOTSTRAP)]
+    run([*uv("install"), "--compile-bytecode", *pinned], advice)
 
 
 def link() -> None:

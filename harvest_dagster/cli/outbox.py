@@ -87,6 +87,7 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
 
 @outbox.command()
 @click.option("--stasher", metavar="ROLE", help="Check that this role may stash.")
+@click.option("--spark", metavar="ROLE", help="Check that this role may write with Spark.")
 @click.option("--harvester", metavar="ROLE", help="Check that this role may harvest.")
 @click.option("--operator", metavar="ROLE", help="Check that this role may operate.")
 @click.option("--reader", metavar="ROLE", help="Check that this role may look.")
@@ -96,6 +97,7 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
 def check(
     *,
     stasher: str | None,
+    spark: str | None,
     harvester: str | None,
     operator: str | None,
     reader: str | None,
@@ -108,7 +110,13 @@ def check(
     Exit code 1 if there is an error, 0 if there are warnings or notes at most.
     """
     settings, place = chosen(postgres, outbox)
-    given = {"stasher": stasher, "harvester": harvester, "operator": operator, "reader": reader}
+    given = {
+        "stasher": stasher,
+        "spark": spark,
+        "harvester": harvester,
+        "operator": operator,
+        "reader": reader,
+    }
     with connected(settings) as connection:
         findings = check_table(connection, place.table)
         grants = _grants(connection, place.table, findings)

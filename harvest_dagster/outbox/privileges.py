@@ -34,6 +34,8 @@ _OPERATES = {
     "event": ("INSERT",),
 }
 """What an operator does beside reading: resign, remark, requeue, discard."""
+_WRITES = dict.fromkeys(("written", "staged"), ("SELECT", "INSERT", "UPDATE", "DELETE"))
+"""Where Spark remembers what it has written, and what is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ def stasher_grants(connection: psycopg.Connection[Any], table: TableName) -> lis
     if relation.sequence and not relation.identity:
         grants.append(Grant("USAGE", f"SEQUENCE {relation.sequence}"))
     return [*grants, Grant("USAGE", "SCHEMA harvest")]
+
+
+def spark_grants(connection: psycopg.Connection[Any], table: TableName) -> list[Grant]:
+    """What Spark needs: it stashes by way of tables that are like the outbox."""
+    stashes = [g for g in stasher_grants(connection, table) if g.privilege != "SELECT (id)"]
+    staging = [Grant(privilege, "SCHEMA harvest_staging") for privilege in ("USAGE", "CREATE")]
+    return [*stashes, Grant("SELECT", table.sql), *staging, *_own(_WRITES)]
 
 
 def harvester_grants(connection: psycopg.Connection[Any], table: TableName) -> list[Grant]:
@@ -85,6 +94,7 @@ def operator_grants(connection: psycopg.Connection[Any], table: TableName) -> li
 
 GRANTS: dict[str, Callable[[psycopg.Connection[Any], TableName], list[Grant]]] = {
     "stasher": stasher_grants,
+    "spark": spark_grants,
     "harvester": harvester_grants,
     "operator": operator_grants,
     "reader": reader_grants,

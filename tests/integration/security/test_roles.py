@@ -1,4 +1,4 @@
-"""Four roles of PostgreSQL: each can do all of its work with its grants, and nothing more."""
+"""The roles of PostgreSQL: each can do all of its work with its grants, and nothing more."""
 
 from __future__ import annotations
 
@@ -197,6 +197,7 @@ OWNS = [
 ]
 FORBIDDEN = {
     "stasher": [*READS, *FORGES[1:], *ERASES, *LEADS, *OWNS],
+    "spark": [*READS[2:], *FORGES[1:], *ERASES, *LEADS, *OWNS],
     "harvester": [*FORGES, "DELETE FROM harvest.lease", *OWNS],
     "operator": [*FORGES[1:], ERASES[0], ERASES[2], *LEADS, READS[3], *OWNS],
     "reader": [

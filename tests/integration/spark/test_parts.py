@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructType
 
 from harvest_dagster.errors import OutboxError
+from harvest_dagster.outbox.privileges import give, spark_grants
+from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import staging
 from harvest_dagster.spark.commit import Written, commit
 from harvest_dagster.spark.moves import messages_move
@@ -136,10 +138,7 @@ def test_another_role(database: str, rows: Rows) -> None:
     role = f"role_{uuid.uuid4().hex}"
     with psycopg.connect(database, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
-        admin.execute(f"GRANT INSERT, SELECT ON outbox TO {role}")
-        admin.execute(f"GRANT USAGE ON SCHEMA harvest TO {role}")
-        admin.execute(f"GRANT ALL ON harvest.written, harvest.staged TO {role}")
-        admin.execute(f"GRANT USAGE, CREATE ON SCHEMA harvest_staging TO {role}")
+        give(admin, role, spark_grants(admin, TableName("outbox")))
     planned = plan(re.sub("//.*@", f"//{role}:x@", database))
     finish(planned, stage(planned, 0, COUNT))
     assert rows(f"SELECT ({PARTS}), (SELECT count(*) FROM outbox)") == [(0, COUNT)]

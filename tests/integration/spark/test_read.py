@@ -9,6 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from harvest_dagster import Message, stash
+from harvest_dagster.outbox.privileges import give, spark_grants
+from harvest_dagster.postgres.names import TableName
 
 if TYPE_CHECKING:
     from tests.integration.spark.conftest import Rows
@@ -52,16 +54,11 @@ def test_what_is_parked(spark: SparkSession, database: str, rows: Rows) -> None:
 
 
 def test_with_just_its_grants(spark: SparkSession, database: str, rows: Rows) -> None:
-    """A role with the grants that the docs name can write, and no more."""
+    """A role with the grants of Spark can write."""
     role = "r" + database.rpartition("_")[2]
     rows(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
-    for grant in (
-        "INSERT, SELECT ON outbox",
-        "USAGE ON SCHEMA harvest",
-        "SELECT, INSERT, UPDATE, DELETE ON harvest.written, harvest.staged",
-        "USAGE, CREATE ON SCHEMA harvest_staging",
-    ):
-        rows(f"GRANT {grant} TO {role}")
+    with psycopg.connect(database) as owner:
+        give(owner, role, spark_grants(owner, TableName("outbox")))
     url = f"postgresql://{role}:x@{database.partition('@')[2]}"
     writer = spark.range(9).selectExpr("string(id) AS value").write.format("outbox")
     writer.mode("append").options(url=url, topic="t").save()
