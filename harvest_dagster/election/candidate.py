@@ -72,7 +72,8 @@ class Candidate:
 
     def __init__(self, settings: CandidateSettings, listener: Listener) -> None:
         self.settings = settings
-        self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        label = settings.label or f"{socket.gethostname()}:{os.getpid()}"
+        self.holder = f"{label}:{uuid.uuid4().hex[:6]}"
         self.failure: BaseException | None = None
         self._terms, self._trouble = Terms(), Trouble()
         self._registry = Registry(settings, self.holder)

@@ -1,3 +1,7 @@
+-- durable: do not let a crash forget a claim whose batch Kafka has, also where all else may be
+SELECT set_config('synchronous_commit', 'on', false)
+ WHERE current_setting('synchronous_commit') = 'off'
+
 -- claim: mark a batch, if the lease is still ours
 WITH fence AS (
     SELECT FROM harvest.lease

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import psycopg
@@ -47,6 +48,21 @@ _AGREED = {"acks": ("all", "-1"), "enable.idempotence": ("true",)}
 """What a user may say all the same, because it is what we say."""
 
 
+class Batching(Enum):
+    """How many records go to Kafka together: a topic's limit counts for all of them."""
+
+    LARGE = "large"
+    SMALL = "small"
+    SINGLE = "single"
+
+
+_BATCHES: dict[Batching, dict[str, int]] = {
+    Batching.LARGE: {},
+    Batching.SMALL: {"batch.size": 16_384},
+    Batching.SINGLE: {"batch.num.messages": 1},
+}
+
+
 @dataclass(slots=True)
 class Clients:
     """What one round publishes with; made anew for each, so that no old state is carried on.
@@ -61,10 +77,10 @@ class Clients:
     faults: list[tuple[KafkaError, Message]] = field(default_factory=list)
 
     @classmethod
-    def open(cls, config: HarvestConfig, shard: int, *, careful: bool) -> Clients:
+    def open(cls, config: HarvestConfig, shard: int, batching: Batching) -> Clients:
         """Make the clients; with transactions, fence and settle those of the last leader."""
         faults: list[tuple[KafkaError, Message]] = []
-        own = _producer_settings(config, careful=careful)
+        own = _producer_settings(config) | _BATCHES[batching]
         if config.delivery == "exactly_once":
             own["on_delivery"] = lambda error, message: faults.append((error, message))
         base = {**config.base_kafka, **config.producer_kafka}
@@ -121,7 +137,7 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
     return connection
 
 
-def _producer_settings(config: HarvestConfig, *, careful: bool) -> dict[str, Any]:
+def _producer_settings(config: HarvestConfig) -> dict[str, Any]:
     own: dict[str, Any] = {"enable.idempotence": True, "acks": "all"}
     user = {**config.base_kafka, **config.producer_kafka}
     if "message.max.bytes" not in user:
@@ -134,8 +150,6 @@ def _producer_settings(config: HarvestConfig, *, careful: bool) -> dict[str, Any
             own["retry.backoff.ms"] = _RETRY_MS
     else:
         own |= _unfenced_settings(user, config.limits.session_seconds)
-    if careful:
-        own["batch.num.messages"] = 1
     return own
 
 

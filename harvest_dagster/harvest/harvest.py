@@ -273,6 +273,7 @@ def candidate_settings(config: HarvestConfig) -> CandidateSettings:
     session = limits.session_seconds
     return CandidateSettings(
         name=config.name,
+        label=config.label,
         leader_topic=config.leader_topic,
         leader_group=config.leader_group,
         postgres_url=connection_string(config.postgres.get_secret_value()),

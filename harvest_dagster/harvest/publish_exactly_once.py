@@ -22,9 +22,9 @@ from queue import Empty
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from harvest_dagster.harvest.batch import Batch, Row
+from harvest_dagster.harvest.batch import Batch, Row, headers_of
 from harvest_dagster.harvest.clients import Clients
-from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS
+from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS, refuse_wrong_clock
 from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
 
 _KEEP_ALIVE_SECONDS = 3600.0
@@ -121,7 +121,10 @@ class ExactlyOncePublisher:
         produce = self._producer.produce
         for row in rows:
             _, topic, key, value, names, contents, partition = row
-            headers = list(zip(names, contents, strict=True)) if names else None
+            try:
+                headers = headers_of(names, contents) if names else None
+            except ValueError as fault:
+                raise RejectedError([(row, str(fault))]) from fault
             place = -1 if partition is None else partition
             on_delivery = partial(self._failed, row) if self._careful else None
             while True:
@@ -147,6 +150,7 @@ class ExactlyOncePublisher:
         """
         self._producer.purge(in_flight=False)
         self._producer.flush(_LONG_SECONDS)
+        refuse_wrong_clock(error for error, _ in self._faults)
         faults = [(error, message.topic() or "") for error, message in self._faults]
         topics = {topic: error.str() for error, topic in faults if error.code() in TOPIC_FAULTS}
         if topics:

@@ -14,7 +14,7 @@ import psycopg
 from confluent_kafka import OFFSET_INVALID, TopicPartition
 
 from harvest_dagster.harvest.batch import Term, Window
-from harvest_dagster.harvest.clients import Clients, connect
+from harvest_dagster.harvest.clients import Batching, Clients, connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.mark import Marker, MarkLimits
 from harvest_dagster.harvest.park import park
@@ -30,6 +30,7 @@ from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 
 _log = logging.getLogger(__name__)
+_DURABLE = statements("harvest_dagster.harvest", "claims.sql")["durable"].text
 _TRIM = statements("harvest_dagster.harvest", "claims.sql")["trim"].text
 _CANCEL_SECONDS = 2.0
 _JOIN_SECONDS = 5.0
@@ -44,6 +45,7 @@ class Before:
     careful: bool = False
     rejected: list[Any] = field(default_factory=list)
     held_topics: dict[str, str] = field(default_factory=dict)
+    small_batches: bool = False
 
 
 class RoundRun:
@@ -71,10 +73,13 @@ class RoundRun:
         """Recover, then harvest until the round ends; raise what ended it early."""
         with ExitStack() as stack:
             marking, purging = self._connect("mark", stack), self._connect("purge", stack)
+            marking.execute(_DURABLE)
+            purging.execute(_DURABLE)
             sql = self._statements(purging)
             purger = Purger(purging, sql, self._term)
             self.parked = self._park(purging, sql)
-            clients = Clients.open(self._config, self._term.shard, careful=self._before.careful)
+            self.flow.check()
+            clients = Clients.open(self._config, self._term.shard, self._batching())
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
             topics = TopicBook(clients.producers[0], clients.admin, self._before.held_topics)
@@ -154,6 +159,11 @@ class RoundRun:
     def _place(self) -> TopicPartition:
         topic, shard = self._config.leader_topic, self._term.shard
         return TopicPartition(topic, shard, OFFSET_INVALID, self._identity)
+
+    def _batching(self) -> Batching:
+        if self._before.careful:
+            return Batching.SINGLE
+        return Batching.SMALL if self._before.small_batches else Batching.LARGE
 
     def _mark_limits(self, recovery: Recovery) -> MarkLimits:
         """Tell how much to mark; a careful round ends with what the one before had in flight."""

@@ -48,6 +48,26 @@ def test_many_at_once_draw_different_epochs(database: str, free: Free) -> None:
     assert len(history.read(free, "a", ["acquired"])) == 80
 
 
+@pytest.mark.usefixtures("free")
+def test_the_first_of_all_are_many(database: str) -> None:
+    """Whoever acquires a lease that nobody ever had, at the same time as others, gets an epoch."""
+    barrier = threading.Barrier(4)
+    epochs: list[int] = []
+
+    def acquire() -> None:
+        with psycopg.connect(database, autocommit=True) as connection:
+            for number in range(100):
+                barrier.wait(30)
+                epochs.append(lease.acquire(connection, f"n{number}", 0, "x", 6).epoch)
+
+    threads = [threading.Thread(target=acquire) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(epochs) == sorted([1, 2, 3, 4] * 100)
+
+
 def test_what_is_over_is_refused(free: Free) -> None:
     """Refresh by an old epoch and renew by another holder raise FencedError."""
     old = lease.acquire(free, "a", 0, "x", 6)
