@@ -2,6 +2,9 @@
 SELECT set_config('synchronous_commit', 'on', false)
  WHERE current_setting('synchronous_commit') = 'off'
 
+-- hasty: let purges not wait for the disk: what a crash brings back, Kafka's number purges again
+SELECT set_config('synchronous_commit', 'off', false)
+
 -- claim: mark a batch, if the lease is still ours
 WITH fence AS (
     SELECT FROM harvest.lease

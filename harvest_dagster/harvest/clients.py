@@ -28,6 +28,7 @@ _WAITS_MS = int(1000 * TRUST_MARGIN_SECONDS)
 _TIMEOUTS = {"message.timeout.ms", "delivery.timeout.ms"}
 _LINGER = {"linger.ms", "queue.buffering.max.ms"}
 _LINGER_MS = 1
+_COMPRESSION = ("compression.type", "compression.codec")
 _TURNS = 2
 """How many producers take turns in `exactly_once`."""
 _RETRY_MS = 2
@@ -151,6 +152,12 @@ def _producer_settings(config: HarvestConfig) -> dict[str, Any]:
     else:
         own |= _unfenced_settings(user, config.limits.session_seconds)
     return own
+
+
+def is_compressed(config: HarvestConfig) -> bool:
+    """Tell whether the producer compresses what it sends."""
+    settings = {**config.base_kafka, **config.producer_kafka}
+    return any(str(settings.get(name, "none")) != "none" for name in _COMPRESSION)
 
 
 def _turns(config: HarvestConfig, shard: int) -> list[dict[str, str]]:

@@ -90,7 +90,7 @@ class ExactlyOncePublisher:
             self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
             self._commit({row[1] for row in rows})
         except KafkaException as failure:
-            raise self._verdict(f"batch {number}: {failure.args[0].str()}") from failure
+            raise self._verdict(f"batch {number}", failure.args[0]) from failure
         self._committed = number
 
     def _commit(self, topics: Iterable[str]) -> None:
@@ -143,14 +143,15 @@ class ExactlyOncePublisher:
         if error.code() in REJECTIONS:
             self._rejected.append((row, error.str()))
 
-    def _verdict(self, reason: str) -> RemarkError:
+    def _verdict(self, what: str, failure: KafkaError) -> RemarkError:
         """Find out whether topics or records are at fault.
 
         The transaction is left to the next round, which settles it when it begins.
         """
         self._producer.purge(in_flight=False)
         self._producer.flush(_LONG_SECONDS)
-        refuse_wrong_clock(error for error, _ in self._faults)
+        refuse_wrong_clock([failure, *(error for error, _ in self._faults)])
+        reason = f"{what}: {failure.str()}"
         faults = [(error, message.topic() or "") for error, message in self._faults]
         topics = {topic: error.str() for error, topic in faults if error.code() in TOPIC_FAULTS}
         if topics:

@@ -239,3 +239,16 @@ def test_a_limit_below_what_goes_together(
     small.drained()
     judge(small.stashed, read(small.kafka, small.topic), delivery)
     assert running.tour.totals.parked == 0
+
+
+@DELIVERIES
+def test_compressed(place: Place, start_tour: StartTour, delivery: str) -> None:
+    """A record that a topic takes compressed, and not as it is, is published."""
+    place.topic = place.new_topic(max_message_bytes="600000")
+    place.stash([next(place.counting())._replace(value=b"x" * 1_000_000)])
+    running = start_tour(
+        place.config(delivery=delivery, producer_kafka={"compression.type": "lz4"}), place.lease()
+    )
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), delivery)
+    assert running.tour.totals.parked == 0
