@@ -59,13 +59,20 @@ WITH fence AS (
 ), kept AS ({kept})
 SELECT (SELECT count(*) FROM fence), (SELECT count(*) FROM purged)
 
--- keep: the part of a purge that moves records instead of deleting them
+-- keep: the part of a purge that moves records instead of deleting them; of one id, the newest
 INSERT INTO harvest.retained (name, id, create_time, kafka_topic, kafka_key, kafka_value,
                               kafka_header_keys, kafka_header_values, kafka_partition)
-SELECT %(name)s, id, create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys,
+SELECT DISTINCT ON (id)
+       %(name)s, id, create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys,
        kafka_header_values, kafka_partition
   FROM purged
-ON CONFLICT (name, id) DO NOTHING
+ ORDER BY id, create_time DESC
+ON CONFLICT (name, id) DO UPDATE
+   SET create_time = EXCLUDED.create_time, kafka_topic = EXCLUDED.kafka_topic,
+       kafka_key = EXCLUDED.kafka_key, kafka_value = EXCLUDED.kafka_value,
+       kafka_header_keys = EXCLUDED.kafka_header_keys,
+       kafka_header_values = EXCLUDED.kafka_header_values,
+       kafka_partition = EXCLUDED.kafka_partition, purged_at = EXCLUDED.purged_at
 
 -- last_batch: the number of the last batch that was ever claimed, of those still there
 SELECT COALESCE(max(batch), 0) FROM harvest.claim WHERE name = %(name)s AND shard = %(shard)s
