@@ -26,6 +26,7 @@ from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import FencedError, HarvestError, HarvestStateError
+from harvest_dagster.harvest.batch import Key
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
 from harvest_dagster.harvest.events import (
@@ -145,9 +146,9 @@ class Harvest:
         return running[0].in_flight if running else 0
 
     @property
-    def in_flight_record_keys(self) -> int:
-        """How many different keys those records have."""
-        return len({k for tour, _ in list(self._tours.values()) for k in tour.in_flight_keys()})
+    def in_flight_record_keys(self) -> set[tuple[str, Key]]:
+        """The topics and keys of those records."""
+        return {key for tour, _ in list(self._tours.values()) for key in tour.in_flight_keys()}
 
     def totals(self, shard: int = 0) -> Totals:
         """What this process has done for a shard, over all its tours."""
