@@ -107,12 +107,31 @@ WITH fence AS (
 INSERT INTO harvest.event (name, shard, epoch, leader_id, kind, detail)
 SELECT %(name)s, %(shard)s, %(epoch)s, %(leader_id)s, %(kind)s, %(detail)s FROM fence
 
--- trim: forget what is older than it has to be kept
-WITH events AS (
-    DELETE FROM harvest.event WHERE name = %(name)s AND at < now() - make_interval(days => %(days)s)
+-- trim: forget what is older than it has to be kept, so much at a time; tell if there may be more
+WITH portion AS (
+    SELECT 10000 AS most
+), events AS (
+    DELETE FROM harvest.event
+     WHERE id IN (SELECT id FROM harvest.event
+                   WHERE name = %(name)s AND at < now() - make_interval(days => %(days)s)
+                   ORDER BY at LIMIT (SELECT most FROM portion))
+    RETURNING id
 ), requeued AS (
     DELETE FROM harvest.parked
-     WHERE name = %(name)s AND requeued_at < now() - make_interval(days => %(days)s)
+     WHERE name = %(name)s
+       AND id IN (SELECT id FROM harvest.parked
+                   WHERE name = %(name)s AND requeued_at < now() - make_interval(days => %(days)s)
+                   ORDER BY id LIMIT (SELECT most FROM portion))
+    RETURNING id
+), retained AS (
+    DELETE FROM harvest.retained
+     WHERE name = %(name)s
+       AND id IN (SELECT id FROM harvest.retained
+                   WHERE name = %(name)s
+                     AND purged_at < now() - make_interval(secs => %(retention)s)
+                   ORDER BY purged_at LIMIT (SELECT most FROM portion))
+    RETURNING id
 )
-DELETE FROM harvest.retained
- WHERE name = %(name)s AND purged_at < now() - make_interval(secs => %(retention)s)
+SELECT most IN ((SELECT count(*) FROM events), (SELECT count(*) FROM requeued),
+                (SELECT count(*) FROM retained))
+  FROM portion
