@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,13 @@ from harvest_dagster.election import history, lease
 from harvest_dagster.election.candidate import State
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import HarvestStateError
+from tests.integration.election.conftest import best_of_three
 
 if TYPE_CHECKING:
     from tests.integration.election.conftest import Start, Until
 
 Free = psycopg.Connection[Any]
+HAND_OVER_SECONDS = 2.0
 
 
 def test_a_candidate_that_joins_takes_nothing_away(
@@ -38,17 +41,36 @@ def test_a_candidate_that_joins_takes_nothing_away(
 
 
 def test_a_leader_that_stops_hands_over_at_once(
+    start: Start, until: Until, members: Callable[[], int]
+) -> None:
+    """When the leader is told to stop, the other leads within two seconds."""
+    running = [start()]
+    until(running[0].leads)
+
+    def hand_over() -> float:
+        first, second = running[-1], start()
+        running.append(second)
+        until(lambda: members() == 2)
+        asked_at = time.monotonic()
+        first.candidate.stop()
+        until(second.leads)
+        return time.monotonic() - asked_at
+
+    seconds = best_of_three(hand_over, HAND_OVER_SECONDS)
+    print(f"handed over in {seconds:.2f} s")  # noqa: T201 - a measurement
+    assert seconds < HAND_OVER_SECONDS
+
+
+def test_a_leader_that_stops_finishes(
     start: Start, until: Until, members: Callable[[], int], free: Free
 ) -> None:
-    """When the leader stops, it is told to finish, and the other leads within two seconds."""
+    """When the leader stops, it is told to finish, and it all is written down."""
     first = start()
     until(first.leads)
     second = start()
     until(lambda: members() == 2)
     first.candidate.stop()
-    seconds = until(second.leads, 4)
-    print(f"handed over in {seconds:.2f} s")  # noqa: T201 - a measurement
-    until(lambda: bool(second.listener.told))
+    until(second.leads)
     assert first.listener.kinds() == ["acquired", "revoked"]
     until(lambda: second.listener.told == [("acquired", 0, 2)])
     assert [event.kind for event in history.read(free)] == ["acquired", "revoked", "acquired"]
