@@ -139,8 +139,8 @@ class Standing:
         if until <= now():
             return  # by a proof that took so long a term would be over before it begins
         lease = self._registry.acquire(shard, self._left(until))
-        self._terms.begin(lease, until)
-        self._dispatcher.acquired(lease)
+        if self._terms.begin(lease, until):
+            self._dispatcher.acquired(lease)
 
     def _renew(self, held: Lease, until: float) -> None:
         try:
