@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Free = psycopg.Connection[Any]
 HAND_OVER_SECONDS = 2.0
+WAITING = (
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 
 
 def test_a_candidate_that_joins_takes_nothing_away(
@@ -94,6 +97,39 @@ def test_shards_are_shared_and_a_long_drain_costs_no_trust(start: Start, until: 
     until(lambda: second.leads(0) or second.leads(1))
     assert [first.leads(0), first.leads(1)] == [second.leads(1), second.leads(0)]
     assert first.listener.kinds() == ["acquired", "acquired", "revoked"]
+
+
+def test_a_long_drain_before_the_end_costs_no_trust(start: Start, until: Until, free: Free) -> None:
+    """A leader that stops is trusted until it has finished, though that takes a session's time."""
+    only = start()
+    until(only.leads)
+    only.listener.drained.clear()
+    stopping = threading.Thread(target=only.candidate.stop)
+    stopping.start()
+    drained = threading.Timer(7.0, only.listener.drained.set)
+    drained.start()
+    while drained.is_alive():
+        assert only.candidate.trusted(0)
+        drained.join(0.1)
+    stopping.join()
+    assert only.listener.kinds() == ["acquired", "revoked"]
+    assert [event.kind for event in history.read(free)] == ["revoked", "acquired"]
+
+
+def test_a_candidate_that_hangs_while_it_stops(
+    start: Start, until: Until, free: Free, connection: Free
+) -> None:
+    """What it acquires when it hangs no longer, after stop gave it up, is not begun."""
+    lease.acquire(free, "outbox", 0, "another", 6)
+    connection.execute("SELECT FROM harvest.lease FOR UPDATE")
+    only = start()
+    until(lambda: free.execute(WAITING).fetchone() is not None)
+    with pytest.raises(HarvestStateError, match="did not stop within"):
+        only.candidate.stop(0.01)
+    connection.rollback()
+    until(lambda: only.candidate.state is State.STOPPED)
+    assert only.listener.told == []
+    assert not only.candidate.trusted(0)
 
 
 def test_a_drain_is_bounded(start: Start, until: Until, free: Free) -> None:
