@@ -96,13 +96,13 @@ class Registry:
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None:
-            connection = psycopg.connect(
+            self._connection = psycopg.connect(
                 self._settings.postgres_url,
                 autocommit=True,
                 application_name="harvest candidate",
                 connect_timeout=_CONNECT_SECONDS,
                 **_SILENCE,
             )
-            connection.execute(lease.SQL["patience"].text, {"lock": _LOCK, "all": _STATEMENT})
-            self._connection = connection
+            patience = {"lock": _LOCK, "all": _STATEMENT}
+            self._connection.execute(lease.SQL["patience"].text, patience)
         return self._connection
