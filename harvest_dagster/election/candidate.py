@@ -175,7 +175,8 @@ class Candidate:
         return True
 
     def _abandon(self) -> None:
-        """Take what is held away from a thread that hangs."""
+        """Take what is held away from a thread that hangs, and what it may yet acquire."""
+        self._terms.close(HANGS)
         for shard in self._terms.shards():
             lease = self._terms.fence(shard, HANGS)
             if lease is not None:

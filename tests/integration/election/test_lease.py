@@ -130,13 +130,11 @@ def test_the_history_tells_who_led_before(free: Free) -> None:
     assert newest.detail == {"holder": "y", "previous_epoch": 1, "previous_holder": "x"}
 
 
-def test_the_history_is_read_in_part_and_trimmed(free: Free) -> None:
-    """Kinds, age and number limit what is read; trim forgets what is too old."""
+def test_the_history_is_read_in_part(free: Free) -> None:
+    """Kinds, age and number limit what is read."""
     for kind in ("parked", "held", "parked"):
         history.record(free, "a", 0, None, None, kind, {"id": 1})
     free.execute("UPDATE harvest.event SET at = now() - interval '40 days' WHERE kind = 'held'")
     assert [event.kind for event in history.read(free, "a", limit=1)] == ["parked"]
     assert len(history.read(free, kinds=["held", "parked"])) == 3
     assert len(history.read(free, "a", since_seconds=60)) == 2
-    assert history.trim(free, "a", 30) == 1
-    assert history.trim(free, "a", 30) == 0
