@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tests.torture.nemesis import Struck
-from tests.torture.tally import BUCKET_MS
+from tests.torture.tally import BUCKET_MS, FAULTS
 
 COMMITTED, PLAIN = "read_committed", "read_uncommitted"
 DRAIN_SECONDS = 120.0
@@ -26,6 +26,8 @@ class Seen:
     repeated: int
     disordered: int
     broken: int
+    strayed: int
+    outdated: int
     samples: list[str] = field(default_factory=list)
 
     @classmethod
@@ -37,20 +39,18 @@ class Seen:
             told["messages"],
             sum((bits & ~seen.get(tx, 0)).bit_count() for tx, bits in whole.items()),
             sum((bits & ~whole.get(tx, 0)).bit_count() for tx, bits in seen.items()),
-            told["doubled"],
-            told["repeated"],
-            told["disordered"],
-            told["broken"],
-            told["samples"],
+            **{fault: told[fault] for fault in FAULTS},
+            samples=told["samples"],
         )
 
     def faults(self, *, once: bool, ordered: bool) -> dict[str, int]:
         """Tell which promises are broken, by how many messages."""
         faults = {"lost": self.lost, "invented": self.invented, "not whole": self.broken}
+        faults |= {"keys in two partitions": self.strayed}
         if ordered:
             faults |= {"out of order": self.disordered + (0 if once else self.doubled)}
         if once:
-            faults |= {"doubled": self.doubled + self.repeated}
+            faults |= {"doubled": self.doubled + self.repeated, "of an old epoch": self.outdated}
         return {name: count for name, count in faults.items() if count}
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.torture.account import Account
+from tests.torture.tally import FAULTS
 
-_COLUMNS = ("messages", "lost", "invented", "doubled", "repeated", "disordered", "broken")
+_COLUMNS = ("messages", "lost", "invented", *FAULTS)
 
 
 def lines(account: Account) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Polled:
     """A message as a consumer gives it."""
 
     sent: Message
+    place: int = 0
+    epoch: int = 0
 
     def topic(self) -> str:
         """Its topic."""
@@ -33,7 +35,7 @@ class Polled:
 
     def partition(self) -> int:
         """Its partition."""
-        return 0
+        return self.place
 
     def offset(self) -> int:
         """Its offset."""
@@ -48,8 +50,9 @@ class Polled:
         return self.sent.value
 
     def headers(self) -> Any:
-        """Its headers."""
-        return self.sent.headers
+        """Its headers, with what a candidate adds."""
+        added = [("epoch", b"%d" % self.epoch)] if self.epoch else []
+        return [*(self.sent.headers or ()), *added]
 
 
 def sent(tx: int, number: int, place: int, key: str | None = "k") -> Polled:
@@ -102,6 +105,33 @@ def test_a_value_that_was_changed(changed: bytes | None) -> None:
     """A message that did not arrive as it was made is not whole."""
     broken = Polled(LAST.sent._replace(value=changed))
     assert seen([*ALL[:3], broken]).faults(once=True, ordered=True) == {"not whole": 1}
+
+
+def test_another_topic() -> None:
+    """A message that went to another topic than its own is not whole."""
+    strange = Polled(LAST.sent._replace(topic="other"))
+    assert seen([*ALL[:3], strange]).faults(once=True, ordered=True) == {"not whole": 1}
+
+
+def test_a_header_that_nobody_gave() -> None:
+    """Nor is a message whose headers are not those that it was given."""
+    more = [*(LAST.sent.headers or ()), ("other", b"")]
+    assert seen([*ALL[:3], Polled(LAST.sent._replace(headers=more))]).broken == 1
+
+
+def test_a_key_in_two_partitions() -> None:
+    """A key whose messages do not go to one partition has no order that Kafka keeps."""
+    strayed = [*ALL[:3], replace(LAST, place=1)]
+    assert seen(strayed).faults(once=False, ordered=True) == {"keys in two partitions": 1}
+
+
+def test_a_deposed_leaders_message() -> None:
+    """One behind a later epoch's is a fault where Kafka fences, and none in another partition."""
+    epochs = [replace(each, epoch=epoch) for each, epoch in zip(ALL, (1, 2, 1, 2), strict=True)]
+    assert seen(epochs).faults(once=True, ordered=True) == {"of an old epoch": 1}
+    assert seen(epochs).faults(once=False, ordered=True) == {}
+    other = Polled(message("u", "k", b"v", Proof(1, 2, 3, 0)), 1, epoch=1)
+    assert not seen([*epochs[:2], other, epochs[3]]).outdated
 
 
 def test_messages_without_a_key() -> None:
