@@ -115,7 +115,7 @@ def test_another_topic() -> None:
 
 def test_a_header_that_nobody_gave() -> None:
     """Nor is a message whose headers are not those that it was given."""
-    more = [*(LAST.sent.headers or ()), ("other", b"")]
+    more = (*(LAST.sent.headers or ()), ("other", b""))
     assert seen([*ALL[:3], Polled(LAST.sent._replace(headers=more))]).broken == 1
 
 
