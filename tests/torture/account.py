@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from math import ceil
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -68,14 +69,20 @@ class Account:
     risen: int
     readers: dict[str, Seen]
     stale_writes: int
-    epochs_out_of_turn: int
+    overlap_written_seconds: float
+    overlap_trusted_seconds: float
     epochs: int
+    terms: int
     gave_up: list[str]
+    died: list[str]
     unclean: list[str]
     drained_seconds: float | None
     left: dict[str, int]
     parked: int
     faults: dict[str, dict[str, float]]
+    struck: int
+    missed: int
+    passed_over: int
     kills: dict[str, int]
     longest_stop_seconds: float
     stops: int
@@ -92,8 +99,12 @@ class Account:
             "acknowledged by PostgreSQL, and not there": self.vanished,
             "rolled back, and there": self.risen,
             "writes of a deposed leader": self.stale_writes,
-            "epochs out of turn": self.epochs_out_of_turn,
+            "overlap of leaders, s, by what they wrote": ceil(self.overlap_written_seconds),
+            "overlap of leaders, s, by their trust": ceil(self.overlap_trusted_seconds),
             "candidates that gave up": len(self.gave_up),
+            "candidates that did not end well": len(self.unclean),
+            "writers or readers that died": len(self.died),
+            "no transaction was acknowledged": int(not self.outcomes.get("acknowledged")),
             f"not drained within {DRAIN_SECONDS:.0f} s": int(self.drained_seconds is None),
         }
         return broken | {what: count for what, count in others.items() if count}
@@ -103,9 +114,14 @@ class Account:
         once, committed = self.delivery == "exactly_once", name.startswith(COMMITTED)
         return self.readers[name].faults(once=once and committed, ordered=committed or not once)
 
+    @property
+    def measured(self) -> int:
+        """Of how many faults it is known when all flowed again."""
+        return int(sum(found["count"] for found in self.faults.values()))
+
     def as_dict(self) -> dict[str, Any]:
         """The account as JSON may have it."""
-        return asdict(self) | {"broken": self.broken}
+        return asdict(self) | {"measured": self.measured, "broken": self.broken}
 
 
 class _Span(NamedTuple):
@@ -136,7 +152,8 @@ def recoveries(
     """For each kind of fault: how often, how long it lasted, and how long until all flowed again.
 
     That is from its beginning until every partition delivered what was stashed after it. The median
-    is of those that struck alone: nothing else was wrong from the beginning of one to its end.
+    is of those that struck alone: nothing else was wrong from the beginning of one to its end. A
+    fault after which some partition got nothing more, since the writers ended, is not measured.
     """
     earliest = {p: _earliest_after(found) for p, found in first.items()}
     spans: list[_Span] = []

@@ -19,6 +19,8 @@ from tests.torture.plan import LEADER, Fault, Plan
 _LINK_FAULTS = {"cut", "refuse", "stall", "delay"}
 _THREADS = 24
 _RETRY_SECONDS = 0.5
+_SETTLED_SECONDS = 20.0
+"""So long after a fault what it did is over, or it is no excuse."""
 
 
 class Parts(NamedTuple):
@@ -32,13 +34,17 @@ class Parts(NamedTuple):
 
 @dataclass(slots=True)
 class Struck:
-    """A fault as it came about: to whom, in which part, and when, by the clock."""
+    """A fault as it came about: to whom, in which part, and when, by the clock.
+
+    It missed if nothing was there to kill; what was restarted may not have ended in good order.
+    """
 
     fault: Fault
     target: str
     role: str
     began: float = 0.0
     ended: float = 0.0
+    missed: bool = False
     unclean: bool = False
 
     @property
@@ -78,7 +84,7 @@ class Nemesis:
     @property
     def kills(self) -> int:
         """How many kill -9 there were."""
-        return sum(struck.fault.kind == "kill" for struck in list(self.struck))
+        return sum(each.fault.kind == "kill" and not each.missed for each in list(self.struck))
 
     def heal(self) -> None:
         """End all faults, and have all parts run; raise what a task failed with."""
@@ -90,6 +96,23 @@ class Nemesis:
             task.result()
         self._parts.ground.await_all()
         self._parts.candidates.start_all()
+
+    @property
+    def unclean(self) -> list[str]:
+        """The candidates that were stopped while nothing else was wrong, and did not end well."""
+        return [
+            f"{each.target} at its restart"
+            for each in self.struck
+            if each.unclean and each.target.startswith("candidate") and self._is_alone(each)
+        ]
+
+    def _is_alone(self, one: Struck) -> bool:
+        return not any(
+            other is not one
+            and other.began < one.ended
+            and other.ended + _SETTLED_SECONDS > one.began
+            for other in self.struck
+        )
 
     def _run(self) -> None:
         start = time.monotonic()
@@ -139,7 +162,7 @@ class Nemesis:
         if fault.kind in _LINK_FAULTS:
             parts.links.disturb(target, fault.kind, fault.amount)
         elif fault.kind == "kill":
-            self._servers(target).kill(target)
+            struck.missed = not self._servers(target).kill(target)
         elif fault.kind == "restart":
             struck.unclean = not self._servers(target).stop(target)
         elif fault.kind == "pause":

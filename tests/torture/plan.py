@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 CANDIDATES, BROKERS = 3, 3
+RATE, WRITERS = 500.0, 4
+"""Messages a second, at most, of how many writers together."""
 LEADER = "leader"
 _CANDIDATES = (LEADER, LEADER, *(f"candidate-{number}" for number in range(1, CANDIDATES + 1)))
 _BROKERS = tuple(f"kafka-{number}" for number in range(1, BROKERS + 1))
@@ -66,7 +68,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that one run does to the parts; `small` asks for small batches."""
+    """All that one run does to the parts, and the load; `small` asks for small batches."""
 
     seed: int
     seconds: float
@@ -74,6 +76,8 @@ class Plan:
     faults: tuple[Fault, ...]
     plant: str | None = None
     small: bool = False
+    rate: float = RATE
+    writers: int = WRITERS
 
     def write(self, file: Path) -> None:
         """Leave it for a replay."""
