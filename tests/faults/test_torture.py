@@ -32,6 +32,8 @@ def test_every_promise_is_kept(tmp_path: Path, seed: int, seconds: float, delive
     account = run(plans.make(seed, seconds, delivery, None), tmp_path).run()
     assert account.messages > 1000
     assert account.kills
+    assert all(seen.epochs > 1 for seen in account.readers.values())
+    assert account.terms > 1
     assert not account.broken
 
 

@@ -29,6 +29,7 @@ class Seen:
     broken: int
     strayed: int
     outdated: int
+    epochs: int
     samples: list[str] = field(default_factory=list)
 
     @classmethod
@@ -41,6 +42,7 @@ class Seen:
             sum((bits & ~seen.get(tx, 0)).bit_count() for tx, bits in whole.items()),
             sum((bits & ~whole.get(tx, 0)).bit_count() for tx, bits in seen.items()),
             **{fault: told[fault] for fault in FAULTS},
+            epochs=told["epochs"],
             samples=told["samples"],
         )
 

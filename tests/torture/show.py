@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.torture.account import Account
 from tests.torture.tally import FAULTS
 
-_COLUMNS = ("messages", "lost", "invented", *FAULTS)
+_COLUMNS = ("messages", "lost", "invented", *FAULTS, "epochs")
 
 
 def lines(account: Account) -> Iterator[str]:

@@ -110,8 +110,9 @@ def _recoveries(accounts: Sequence[Told]) -> Iterator[str]:
     struck, measured = (sum(told[name] for told in accounts) for name in ("struck", "measured"))
     missed, over = (sum(told[name] for told in accounts) for name in ("missed", "passed_over"))
     yield ""
-    yield f"{struck:,} faults struck, of which {measured:,} could be measured; {missed:,} found nothing"
-    yield f"to kill, and {over:,} were passed over, since their target was in trouble already."
+    yield f"{struck:,} faults struck, of which {measured:,} could be measured;"
+    yield f"{missed:,} found nothing to strike, and {over:,} were passed over, since their target"
+    yield "was in trouble already."
 
 
 def _shown(figure: float | None) -> str:

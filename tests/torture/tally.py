@@ -7,6 +7,7 @@ broken       not as it was made
 strayed      a message of a lane, in another partition than the one before
 outdated     a message behind one of its partition that was produced under a later epoch
 seen         for each transaction the numbers of its messages, as bits
+epochs       those under which messages were produced, as far as they say so
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Tally:
     strayed: int = 0
     outdated: int = 0
     samples: list[str] = field(default_factory=list)
+    epochs: set[int] = field(default_factory=set)
     seen: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     _last: dict[tuple[str, bytes], int] = field(default_factory=lambda: defaultdict(int))
     _homes: dict[tuple[str, bytes], int] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Tally:
         partition, epoch = (polled.topic(), polled.partition()), epoch_of(polled)
         if epoch < self._epochs[partition]:
             self._found("outdated", polled, proof)
+        self.epochs |= {epoch} - {0}
         self._epochs[partition] = max(self._epochs[partition], epoch)
 
     @property
@@ -81,6 +84,7 @@ class Tally:
         """The tally as JSON may have it."""
         names = ("messages", *FAULTS, "samples")
         told = {name: getattr(self, name) for name in names}
+        told |= {"epochs": len(self.epochs)}
         return told | {"seen": {str(tx): f"{bits:x}" for tx, bits in self.seen.items()}}
 
     def _found(self, fault: str, polled: Any, proof: Proof) -> None:

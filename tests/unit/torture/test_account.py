@@ -130,6 +130,7 @@ def test_a_deposed_leaders_message() -> None:
     epochs = [replace(each, epoch=epoch) for each, epoch in zip(ALL, (1, 2, 1, 2), strict=True)]
     assert seen(epochs).faults(once=True, ordered=True) == {"of an old epoch": 1}
     assert seen(epochs).faults(once=False, ordered=True) == {}
+    assert seen(epochs).epochs == 2
     other = Polled(message("u", "k", b"v", Proof(1, 2, 3, 0)), 1, epoch=1)
     assert not seen([*epochs[:2], other, epochs[3]]).outdated
 

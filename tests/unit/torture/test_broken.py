@@ -12,7 +12,7 @@ from tests.torture.__main__ import main
 from tests.torture.account import Account, Seen
 from tests.torture.plan import Plan
 
-SEEN = Seen(1000, 0, 0, 0, 0, 0, 0, 0, 0)
+SEEN = Seen(1000, 0, 0, 0, 0, 0, 0, 0, 0, 5)
 KEPT = Account(
     seed=1,
     seconds=60.0,
