@@ -67,7 +67,9 @@ class Crowd:
     def journal(self) -> dict[int, str]:
         """Tell what became of each transaction, for all that its writer knows."""
         journals = [self._logs / f"writer-{number}.journal" for number in self._numbers]
-        lines = [line for each in journals if each.exists() for line in each.open()]
+        lines = [
+            line for each in journals if each.exists() for line in each.read_text().splitlines()
+        ]
         return {int(tx): outcome for tx, outcome in (line.split() for line in lines)}
 
     def read(self, messages: int) -> dict[str, dict[str, Any]]:
