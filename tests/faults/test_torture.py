@@ -9,7 +9,7 @@ import pytest
 
 from tests.torture import plan as plans
 from tests.torture.bench import Bench
-from tests.torture.plan import Plan
+from tests.torture.plan import DAGSTER, Plan
 from tests.torture.planted import found
 
 WRITERS = 3
@@ -34,6 +34,15 @@ def test_every_promise_is_kept(tmp_path: Path, seed: int, seconds: float, delive
     assert account.kills
     assert all(seen.epochs > 1 for seen in account.readers.values())
     assert account.terms > 1
+    assert not account.broken
+
+
+@pytest.mark.long
+def test_every_promise_is_kept_by_a_dagster(tmp_path: Path) -> None:
+    """So it is while runs and code servers are killed, reloaded and terminated."""
+    account = run(plans.make(1, 120.0, "exactly_once", None, DAGSTER), tmp_path).run()
+    assert account.messages > 1000
+    assert account.kills
     assert not account.broken
 
 

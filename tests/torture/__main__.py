@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.torture import plan as plans
 from tests.torture.account import Account
 from tests.torture.bench import Bench
-from tests.torture.plan import RATE, WRITERS, Plan
+from tests.torture.plan import DAGSTER, PROGRAMS, RATE, WRITERS, Plan
 from tests.torture.plants import PLANTS
 from tests.torture.show import lines
 
@@ -61,7 +61,8 @@ def main(words: Sequence[str] | None = None, run: Callable[[Plan, Path], Account
 def _plan(given: argparse.Namespace) -> Plan:
     if given.replay:
         return Plan.read(given.replay)
-    plan = plans.make(given.seed, given.minutes * 60, given.delivery, given.plant)
+    variant = DAGSTER if given.dagster else PROGRAMS
+    plan = plans.make(given.seed, given.minutes * 60, given.delivery, given.plant, variant)
     return replace(plan, rate=given.rate, writers=given.writers)
 
 
@@ -76,6 +77,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     add("--seed", type=int, default=1, help="what it does follows from this (1)")
     add("--delivery", choices=("exactly_once", "at_least_once"), default="exactly_once")
     add("--plant", choices=sorted(PLANTS), help="run with a bug, which the account must show")
+    add("--dagster", action="store_true", help="with a Dagster instead of three programs")
     add("--replay", type=Path, metavar="FILE", help="do what a run did, from its plan")
     add("--json", type=Path, metavar="FILE", help="write the account there, too")
     add("--rate", type=float, default=RATE, help=f"messages per second at most ({RATE:.0f})")
@@ -91,6 +93,8 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     given = parser.parse_args(words)
     if given.plant and given.delivery != "exactly_once":
         parser.error("--plant: the bugs are planted in the delivery exactly_once")
+    if given.dagster and (given.plant or given.delivery != "exactly_once"):
+        parser.error("--dagster: it runs with the delivery exactly_once, and without a bug")
     return given
 
 

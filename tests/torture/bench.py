@@ -6,8 +6,9 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from tests.torture import lanes, ledger
 from tests.torture.account import COMMITTED, DRAIN_SECONDS, Account, Seen, recoveries, stops_of
 from tests.torture.candidates import Candidates
 from tests.torture.crowd import Crowd
+from tests.torture.dagster_candidate import DagsterCandidate
 from tests.torture.ground import Ground
 from tests.torture.links import Links
 from tests.torture.nemesis import Nemesis, Parts
 from tests.torture.operator import Operator
-from tests.torture.plan import CANDIDATES, Plan
+from tests.torture.plan import CANDIDATES, DAGSTER, Plan
 from tests.torture.trust import overlap
 
 Say = Callable[[str], None]
@@ -35,7 +37,7 @@ SMALL = {"mark_query_records": 200, "max_in_flight_records": 1000, "io_error_bac
 _NAME = "torture"
 _PROGRESS_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
-_BEGIN_SECONDS = 60.0
+_BEGIN_SECONDS = 120.0
 
 
 class Bench:
@@ -85,15 +87,7 @@ class Bench:
         names = [f"candidate-{number}" for number in range(1, CANDIDATES + 1)]
         links = Links(url, [*names, "writers"], self._logs)
         stack.callback(links.close)
-        jobs = {
-            name: place.settings(
-                postgres=links.url(name),
-                delivery=self._plan.delivery,
-                limits=SMALL if self._plan.small else {},
-            )
-            for name in names
-        }
-        self._candidates = Candidates(place, jobs, self._plan.plant, self._logs)
+        self._candidates = self._made_candidates(names, links)
         stack.callback(self._candidates.kill_all)
         self._parts = Parts(self._candidates, ground, links, Operator(place))
         self._candidates.start_all()
@@ -101,6 +95,17 @@ class Bench:
         stack.callback(self._crowd.close)
         self._crowd.start()
         until(self._crowd.delivered, _BEGIN_SECONDS, "something is delivered")
+
+    def _made_candidates(self, names: Sequence[str], links: Links) -> Candidates | DagsterCandidate:
+        if self._plan.variant == DAGSTER:
+            return DagsterCandidate(self._ground.servers, self._place, self._logs)
+        settings = partial(
+            self._place.settings,
+            delivery=self._plan.delivery,
+            limits=SMALL if self._plan.small else {},
+        )
+        jobs = {name: settings(postgres=links.url(name)) for name in names}
+        return Candidates(self._place, jobs, self._plan.plant, self._logs)
 
     def _watch(self, nemesis: Nemesis) -> None:
         """Tell how it goes, and look after what ended; without its load a run is over."""

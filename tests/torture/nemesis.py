@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tests.torture.candidates import Candidates
+from tests.torture.dagster_candidate import DagsterCandidate
 from tests.torture.ground import POSTGRES, Ground
 from tests.torture.lanes import BIG_TOPIC
 from tests.torture.links import Links
@@ -17,6 +18,7 @@ from tests.torture.operator import USUAL_LIMIT, Operator
 from tests.torture.plan import LEADER, Fault, Plan
 
 _LINK_FAULTS = {"cut", "refuse", "stall", "delay"}
+_BUTTONS = {"reload", "terminate"}
 _THREADS = 24
 _RETRY_SECONDS = 0.5
 _SETTLED_SECONDS = 20.0
@@ -26,7 +28,7 @@ _SETTLED_SECONDS = 20.0
 class Parts(NamedTuple):
     """What can be disturbed."""
 
-    candidates: Candidates
+    candidates: Candidates | DagsterCandidate
     ground: Ground
     links: Links
     operator: Operator
@@ -36,7 +38,7 @@ class Parts(NamedTuple):
 class Struck:
     """A fault as it came about: to whom, in which part, and when, by the clock.
 
-    It missed if nothing was there to kill; what was restarted may not have ended in good order.
+    It missed if nothing was there to strike; what was restarted may not have ended in good order.
     """
 
     fault: Fault
@@ -168,7 +170,9 @@ class Nemesis:
         elif fault.kind == "pause":
             self._servers(target).signal(target, signal.SIGSTOP)
         elif fault.kind == "clock":
-            parts.candidates.move_clock(target, fault.amount)
+            self._servers(target).move_clock(target, fault.amount)
+        elif fault.kind in _BUTTONS:
+            struck.missed = not self._servers(target).press(fault.kind)
         else:
             parts.operator.limit(BIG_TOPIC, int(fault.amount))
 
@@ -181,8 +185,8 @@ class Nemesis:
         elif kind == "pause":
             self._servers(target).signal(target, signal.SIGCONT)
         elif kind == "clock":
-            self._parts.candidates.move_clock(target, 0.0)
-        else:
+            self._servers(target).move_clock(target, 0.0)
+        elif kind == "limit":
             while not self._parts.operator.limit(BIG_TOPIC, USUAL_LIMIT):
                 time.sleep(_RETRY_SECONDS)
             self._parts.operator.requeue()

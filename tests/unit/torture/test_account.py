@@ -171,15 +171,29 @@ def test_faults_that_overlap_are_not_alone() -> None:
     assert (found["count"], found["alone"]) == (2, 0)
 
 
+def test_a_fault_that_nothing_came_after() -> None:
+    """It has no time to recover, and is not counted among those that were measured."""
+    assert recoveries([struck(20.4, 20.5)], FIRST_DELIVERIES) == {}
+
+
 def test_stops_count_while_there_are_writers() -> None:
     """A stop that goes on after them is as long as it was until then."""
     assert stops_of({"stops": [[1.0, 3.0], [5.0, 9.0], [12.0, 14.0]]}, 6.0) == [2.0, 1.0]
 
 
 def test_a_plan_is_repeated(tmp_path: Path) -> None:
-    """The same seed makes the same plan, and so does the file that it was written to."""
-    plan = plans.make(3, 600, "exactly_once", None)
-    assert plan == plans.make(3, 600, "exactly_once", None)
+    """The same seed makes the same faults, and a plan's file has the load, too."""
+    plan = replace(plans.make(3, 600, "exactly_once", None), rate=50.0, writers=2)
+    assert plan.faults == plans.make(3, 600, "exactly_once", None).faults
     assert plan.faults != plans.make(4, 600, "exactly_once", None).faults
     plan.write(tmp_path / "plan.json")
     assert Plan.read(tmp_path / "plan.json") == plan
+
+
+def test_a_plan_for_dagster() -> None:
+    """Its runs and code servers are struck, and no candidate that is a program."""
+    faults = plans.make(1, 600, "exactly_once", None, plans.DAGSTER).faults
+    struck = {(fault.kind, fault.target) for fault in faults}
+    assert {("kill", "run"), ("kill", "code server"), ("terminate", "run")} < struck
+    assert ("reload", "code server") in struck
+    assert not any(target.startswith(("candidate", "leader")) for _, target in struck)
