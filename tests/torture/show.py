@@ -52,7 +52,7 @@ def _faults(account: Account) -> Iterator[str]:
     yield (
         f"faults: {account.struck} struck, of which {account.measured} could be measured;"
         f" {account.passed_over} passed over, their target was in trouble;"
-        f" {account.missed} found nothing to kill"
+        f" {account.missed} found nothing to strike"
     )
     yield ""
 
