@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,8 @@ from tests.integration.harvest.place import Place
 from tests.torture.child import Child
 from tests.torture.trust import Trust, read_trust
 
-_STOP_SECONDS = 40.0
+_START_SECONDS, _STOP_SECONDS = 60.0, 40.0
+_POLL_SECONDS = 0.05
 
 
 class Candidates:
@@ -64,6 +66,7 @@ class Candidates:
         child = self._take(name)
         if child is None:
             return True
+        _await_start(child)
         if child.ended:
             self._crashed(name, child)
             return False
@@ -129,3 +132,10 @@ class Candidates:
     def _take(self, name: str) -> Child | None:
         with self._lock:
             return self._running.pop(name, None)
+
+
+def _await_start(child: Child) -> None:
+    """Let it come so far that it knows what to do when it is asked to end."""
+    deadline = time.monotonic() + _START_SECONDS
+    while "started" not in child.said and not child.ended and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
