@@ -25,7 +25,7 @@ from tests.torture.crowd import Crowd
 from tests.torture.dagster_candidate import DagsterCandidate
 from tests.torture.ground import Ground
 from tests.torture.links import Links
-from tests.torture.nemesis import Nemesis, Parts
+from tests.torture.nemesis import Nemesis, Parts, unclean
 from tests.torture.operator import Operator
 from tests.torture.plan import CANDIDATES, DAGSTER, Plan
 from tests.torture.trust import overlap
@@ -74,8 +74,8 @@ class Bench:
             self._say("healing all, and waiting until all has gone out")
             nemesis.heal()
             drained = self._drain()
-            unclean = [f"{name} at the end" for name in self._candidates.stop_all()]
-            return self._judge(nemesis, drained, load_ended, nemesis.unclean + unclean)
+            ended_badly = [f"{name} at the end" for name in self._candidates.stop_all()]
+            return self._judge(nemesis, drained, load_ended, unclean(nemesis.struck) + ended_badly)
 
     def _set_up(self, stack: ExitStack) -> None:
         self._ground = ground = Ground(self._home, self._say)
@@ -143,7 +143,7 @@ class Bench:
         return {"records": records, "claims": claims, "parked": parked}
 
     def _judge(
-        self, nemesis: Nemesis, drained: float | None, load_ended: float, unclean: list[str]
+        self, nemesis: Nemesis, drained: float | None, load_ended: float, badly: list[str]
     ) -> Account:
         committed = dict(self._place.rows("SELECT tx, count FROM torture.ledger"))
         found = self._crowd.read(sum(committed.values()))
@@ -171,7 +171,7 @@ class Bench:
             epochs=self._place.rows("SELECT max(epoch) FROM harvest.lease")[0][0],
             gave_up=self._candidates.gave_up,
             died=self._crowd.died(),
-            unclean=unclean,
+            unclean=badly,
             drained_seconds=drained,
             left=self._left(),
             parked=self._parts.operator.requeued,

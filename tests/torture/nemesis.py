@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -99,23 +100,6 @@ class Nemesis:
         self._parts.ground.await_all()
         self._parts.candidates.start_all()
 
-    @property
-    def unclean(self) -> list[str]:
-        """The candidates that were stopped while nothing else was wrong, and did not end well."""
-        return [
-            f"{each.target} at its restart"
-            for each in self.struck
-            if each.unclean and each.target.startswith("candidate") and self._is_alone(each)
-        ]
-
-    def _is_alone(self, one: Struck) -> bool:
-        return not any(
-            other is not one
-            and other.began < one.ended
-            and other.ended + _SETTLED_SECONDS > one.began
-            for other in self.struck
-        )
-
     def _run(self) -> None:
         start = time.monotonic()
         for fault in self._plan.faults:
@@ -194,3 +178,19 @@ class Nemesis:
     def _servers(self, target: str) -> Any:
         is_server = target == POSTGRES or target.startswith("kafka")
         return self._parts.ground if is_server else self._parts.candidates
+
+
+def unclean(struck: Sequence[Struck]) -> list[str]:
+    """Tell the candidates that were stopped while nothing else was wrong, and did not end well."""
+    return [
+        f"{each.target} at its restart"
+        for each in struck
+        if each.unclean and each.target.startswith("candidate") and _is_alone(each, struck)
+    ]
+
+
+def _is_alone(one: Struck, struck: Sequence[Struck]) -> bool:
+    return not any(
+        other is not one and other.began < one.ended and other.ended + _SETTLED_SECONDS > one.began
+        for other in struck
+    )
