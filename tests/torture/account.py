@@ -81,7 +81,7 @@ class Account:
     drained_seconds: float | None
     left: dict[str, int]
     parked: int
-    faults: dict[str, dict[str, float]]
+    faults: dict[str, dict[str, Any]]
     struck: int
     missed: int
     passed_over: int
@@ -150,7 +150,7 @@ def stops_of(told: Mapping[str, Any], until: float) -> list[float]:
 
 def recoveries(
     struck: Iterable[Struck], first: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, Any]]:
     """For each kind of fault: how often, how long it lasted, and how long until all flowed again.
 
     That is from its beginning until every partition delivered what was stashed after it. The median
@@ -182,12 +182,13 @@ def _earliest_after(found: Mapping[str, int]) -> dict[int, int]:
     return earliest
 
 
-def _summary(spans: list[_Span], all_: list[_Span]) -> dict[str, float]:
-    alone = [span.flows - span.began for span in spans if span.is_alone(all_)]
+def _summary(spans: list[_Span], all_: list[_Span]) -> dict[str, Any]:
+    alone = [round(span.flows - span.began, 2) for span in spans if span.is_alone(all_)]
     found = {
         "count": len(spans),
         "lasted_median": round(median(span.ended - span.began for span in spans), 2),
         "worst": round(max(span.flows - span.began for span in spans), 2),
         "alone": len(alone),
+        "alone_each": alone,
     }
     return found | ({"alone_median": round(median(alone), 2)} if alone else {})

@@ -97,14 +97,14 @@ _JUDGED: dict[str, Callable[[Sequence[Told]], float | None]] = {
 def _recoveries(accounts: Sequence[Told]) -> Iterator[str]:
     for label in sorted({label for told in accounts for label in told["faults"]}):
         found = [told["faults"][label] for told in accounts if label in told["faults"]]
-        medians = [one["alone_median"] for one in found if one["alone"]]
+        alone = [seconds for one in found for seconds in one["alone_each"]]
         yield _row(
             [
                 label,
                 _shown(sum(one["count"] for one in found)),
                 _shown(max(one["worst"] for one in found)),
-                _shown(round(median(medians), 1)) if medians else _NO,
-                _shown(sum(one["alone"] for one in found)),
+                _shown(float(median(alone))) if alone else _NO,
+                _shown(len(alone)),
             ]
         )
     struck, measured = (sum(told[name] for told in accounts) for name in ("struck", "measured"))

@@ -161,6 +161,7 @@ def test_a_fault_is_got_over_when_every_partition_flows_again() -> None:
         "lasted_median": 0.6,
         "worst": 3.5,
         "alone": 2,
+        "alone_each": [3.5, 0.9],
         "alone_median": 2.2,
     }
 

@@ -9,11 +9,19 @@ from typing import Any
 from tests.torture.table import tables
 from tests.unit.torture.test_broken import KEPT, readers
 
-FAULT = {"count": 3, "lasted_median": 1.0, "worst": 9.5, "alone": 1, "alone_median": 2.5}
+FAULT = {"count": 3, "lasted_median": 1.0, "worst": 9.5, "alone": 2, "alone_each": [2.5, 1.5]}
+MORE = {"count": 1, "lasted_median": 1.0, "worst": 7.0, "alone": 1, "alone_each": [7.0]}
 ONE = replace(
     KEPT, seed=1, kills={"leader": 2, "broker": 1}, struck=4, faults={"kill leader": FAULT}
 )
-TWO = replace(KEPT, seed=2, kills={"leader": 1}, readers=readers(lost=3), drained_seconds=None)
+TWO = replace(
+    KEPT,
+    faults={"kill leader": MORE},
+    seed=2,
+    kills={"leader": 1},
+    readers=readers(lost=3),
+    drained_seconds=None,
+)
 
 
 def lines() -> list[list[str]]:
@@ -46,4 +54,4 @@ def test_what_was_broken() -> None:
 
 def test_recoveries_of_all_runs() -> None:
     """A kind of fault has one line."""
-    assert ["kill leader", "3", "9.5", "2.5", "1"] in lines()
+    assert ["kill leader", "4", "9.5", "2.5", "3"] in lines()
