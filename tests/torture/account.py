@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from math import ceil
 from statistics import median
 from typing import Any, NamedTuple
 
 from tests.torture.nemesis import Struck
-from tests.torture.tally import BUCKET_MS
+from tests.torture.tally import BUCKET_MS, FAULTS
 
 COMMITTED, PLAIN = "read_committed", "read_uncommitted"
 DRAIN_SECONDS = 120.0
@@ -26,6 +27,9 @@ class Seen:
     repeated: int
     disordered: int
     broken: int
+    strayed: int
+    outdated: int
+    epochs: int
     samples: list[str] = field(default_factory=list)
 
     @classmethod
@@ -37,20 +41,19 @@ class Seen:
             told["messages"],
             sum((bits & ~seen.get(tx, 0)).bit_count() for tx, bits in whole.items()),
             sum((bits & ~whole.get(tx, 0)).bit_count() for tx, bits in seen.items()),
-            told["doubled"],
-            told["repeated"],
-            told["disordered"],
-            told["broken"],
-            told["samples"],
+            **{fault: told[fault] for fault in FAULTS},
+            epochs=told["epochs"],
+            samples=told["samples"],
         )
 
     def faults(self, *, once: bool, ordered: bool) -> dict[str, int]:
         """Tell which promises are broken, by how many messages."""
         faults = {"lost": self.lost, "invented": self.invented, "not whole": self.broken}
+        faults |= {"keys in two partitions": self.strayed}
         if ordered:
             faults |= {"out of order": self.disordered + (0 if once else self.doubled)}
         if once:
-            faults |= {"doubled": self.doubled + self.repeated}
+            faults |= {"doubled": self.doubled + self.repeated, "of an old epoch": self.outdated}
         return {name: count for name, count in faults.items() if count}
 
 
@@ -68,14 +71,20 @@ class Account:
     risen: int
     readers: dict[str, Seen]
     stale_writes: int
-    epochs_out_of_turn: int
+    overlap_written_seconds: float
+    overlap_trusted_seconds: float
     epochs: int
+    terms: int
     gave_up: list[str]
+    died: list[str]
     unclean: list[str]
     drained_seconds: float | None
     left: dict[str, int]
     parked: int
-    faults: dict[str, dict[str, float]]
+    faults: dict[str, dict[str, Any]]
+    struck: int
+    missed: int
+    passed_over: int
     kills: dict[str, int]
     longest_stop_seconds: float
     stops: int
@@ -92,8 +101,12 @@ class Account:
             "acknowledged by PostgreSQL, and not there": self.vanished,
             "rolled back, and there": self.risen,
             "writes of a deposed leader": self.stale_writes,
-            "epochs out of turn": self.epochs_out_of_turn,
+            "overlap of leaders, s, by what they wrote": ceil(self.overlap_written_seconds),
+            "overlap of leaders, s, by their trust": ceil(self.overlap_trusted_seconds),
             "candidates that gave up": len(self.gave_up),
+            "candidates that did not end well": len(self.unclean),
+            "writers or readers that died": len(self.died),
+            "no transaction was acknowledged": int(not self.outcomes.get("acknowledged")),
             f"not drained within {DRAIN_SECONDS:.0f} s": int(self.drained_seconds is None),
         }
         return broken | {what: count for what, count in others.items() if count}
@@ -103,9 +116,14 @@ class Account:
         once, committed = self.delivery == "exactly_once", name.startswith(COMMITTED)
         return self.readers[name].faults(once=once and committed, ordered=committed or not once)
 
+    @property
+    def measured(self) -> int:
+        """Of how many faults it is known when all flowed again."""
+        return int(sum(found["count"] for found in self.faults.values()))
+
     def as_dict(self) -> dict[str, Any]:
         """The account as JSON may have it."""
-        return asdict(self) | {"broken": self.broken}
+        return asdict(self) | {"measured": self.measured, "broken": self.broken}
 
 
 class _Span(NamedTuple):
@@ -132,11 +150,12 @@ def stops_of(told: Mapping[str, Any], until: float) -> list[float]:
 
 def recoveries(
     struck: Iterable[Struck], first: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, Any]]:
     """For each kind of fault: how often, how long it lasted, and how long until all flowed again.
 
     That is from its beginning until every partition delivered what was stashed after it. The median
-    is of those that struck alone: nothing else was wrong from the beginning of one to its end.
+    is of those that struck alone: nothing else was wrong from the beginning of one to its end. A
+    fault after which some partition got nothing more, since the writers ended, is not measured.
     """
     earliest = {p: _earliest_after(found) for p, found in first.items()}
     spans: list[_Span] = []
@@ -163,12 +182,13 @@ def _earliest_after(found: Mapping[str, int]) -> dict[int, int]:
     return earliest
 
 
-def _summary(spans: list[_Span], all_: list[_Span]) -> dict[str, float]:
-    alone = [span.flows - span.began for span in spans if span.is_alone(all_)]
+def _summary(spans: list[_Span], all_: list[_Span]) -> dict[str, Any]:
+    alone = [round(span.flows - span.began, 2) for span in spans if span.is_alone(all_)]
     found = {
         "count": len(spans),
         "lasted_median": round(median(span.ended - span.began for span in spans), 2),
         "worst": round(max(span.flows - span.began for span in spans), 2),
         "alone": len(alone),
+        "alone_each": alone,
     }
     return found | ({"alone_median": round(median(alone), 2)} if alone else {})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +19,16 @@ from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 from tests.integration.harvest.place import Place, until
 from tests.torture import lanes, ledger
-from tests.torture.account import (
-    COMMITTED,
-    DRAIN_SECONDS,
-    PLAIN,
-    Account,
-    Seen,
-    recoveries,
-    stops_of,
-)
+from tests.torture.account import COMMITTED, DRAIN_SECONDS, Account, Seen, recoveries, stops_of
 from tests.torture.candidates import Candidates
-from tests.torture.child import Child
+from tests.torture.crowd import Crowd
+from tests.torture.dagster_candidate import DagsterCandidate
 from tests.torture.ground import Ground
 from tests.torture.links import Links
-from tests.torture.nemesis import Nemesis, Parts
+from tests.torture.nemesis import Nemesis, Parts, unclean
 from tests.torture.operator import Operator
-from tests.torture.plan import CANDIDATES, Plan
+from tests.torture.plan import CANDIDATES, DAGSTER, Plan
+from tests.torture.trust import overlap
 
 Say = Callable[[str], None]
 SMALL = {"mark_query_records": 200, "max_in_flight_records": 1000, "io_error_backoff": 0.05}
@@ -44,21 +37,15 @@ SMALL = {"mark_query_records": 200, "max_in_flight_records": 1000, "io_error_bac
 _NAME = "torture"
 _PROGRESS_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
-_BEGIN_SECONDS = 60.0
-_END_SECONDS = 120.0
-_READ_SECONDS = 180.0
-_QUIET_SECONDS = 15.0
+_BEGIN_SECONDS = 120.0
 
 
 class Bench:
     """The parts of one run, in a home that is thrown away."""
 
-    def __init__(self, plan: Plan, home: Path, rate: float, writers: int, say: Say) -> None:
-        self._plan, self._home, self._rate, self._say = plan, home, rate, say
-        self._writer_numbers = range(1, writers + 1)
+    def __init__(self, plan: Plan, home: Path, say: Say) -> None:
+        self._plan, self._home, self._say = plan, home, say
         self._logs = home / "bench"
-        self._readers: dict[str, Child] = {}
-        self._writers: list[Child] = []
         self._seconds = 0.0
         self.ending = threading.Event()
 
@@ -87,8 +74,8 @@ class Bench:
             self._say("healing all, and waiting until all has gone out")
             nemesis.heal()
             drained = self._drain()
-            unclean = [] if self._candidates.stop_all() else ["at the end"]
-            return self._judge(nemesis, drained, load_ended, unclean)
+            ended_badly = [f"{name} at the end" for name in self._candidates.stop_all()]
+            return self._judge(nemesis, drained, load_ended, unclean(nemesis.struck) + ended_badly)
 
     def _set_up(self, stack: ExitStack) -> None:
         self._ground = ground = Ground(self._home, self._say)
@@ -96,74 +83,50 @@ class Bench:
         shutil.rmtree(self._logs, ignore_errors=True)
         self._logs.mkdir()
         url = _database(ground)
-        self._place = place = _place(url, ground, self._writer_numbers)
+        self._place = place = _place(url, ground, self._plan.writers)
         names = [f"candidate-{number}" for number in range(1, CANDIDATES + 1)]
         links = Links(url, [*names, "writers"], self._logs)
         stack.callback(links.close)
-        jobs = {
-            name: place.settings(
-                postgres=links.url(name),
-                delivery=self._plan.delivery,
-                limits=SMALL if self._plan.small else {},
-            )
-            for name in names
-        }
-        self._candidates = Candidates(place, jobs, self._plan.plant, self._logs)
+        self._candidates = self._made_candidates(names, links)
         stack.callback(self._candidates.kill_all)
         self._parts = Parts(self._candidates, ground, links, Operator(place))
         self._candidates.start_all()
-        for isolation in (COMMITTED, PLAIN):
-            self._readers[f"{isolation} during"] = self._reader(isolation, "follow", stack)
-        self._writers = [self._writer(number, links, stack) for number in self._writer_numbers]
-        until(self._delivered, _BEGIN_SECONDS, "something is delivered")
+        self._crowd = Crowd(self._plan, place, links.url("writers"), self._logs)
+        stack.callback(self._crowd.close)
+        self._crowd.start()
+        until(self._crowd.delivered, _BEGIN_SECONDS, "something is delivered")
 
-    def _writer(self, number: int, links: Links, stack: ExitStack) -> Child:
-        given = {
-            "writer": number,
-            "seed": self._plan.seed,
-            "rate": self._rate / len(self._writer_numbers),
-            "postgres": links.url("writers"),
-            "journal": str(self._logs / f"writer-{number}.journal"),
-        }
-        child = Child("writer", given, self._logs / f"writer-{number}.log")
-        stack.callback(child.kill)
-        return child
-
-    def _reader(self, isolation: str, how: str, stack: ExitStack) -> Child:
-        result = str(self._logs / f"{isolation}-{how}.json")
-        given = {"isolation": isolation, "how": how, "result": result, "kafka": self._place.kafka}
-        child = Child("reader", given, self._logs / f"reader-{isolation}-{how}.log")
-        stack.callback(child.kill)
-        return child
-
-    def _delivered(self) -> int:
-        """Tell how much the reader of what is committed has by now."""
-        said = self._readers[f"{COMMITTED} during"].said.get("read")
-        return int(said["messages"]) if said else 0
-
-    def _written(self) -> int:
-        return sum(writer.said.get("wrote", {}).get("messages", 0) for writer in self._writers)
+    def _made_candidates(self, names: Sequence[str], links: Links) -> Candidates | DagsterCandidate:
+        if self._plan.variant == DAGSTER:
+            return DagsterCandidate(self._ground.servers, self._place, self._logs)
+        settings = partial(
+            self._place.settings,
+            delivery=self._plan.delivery,
+            limits=SMALL if self._plan.small else {},
+        )
+        jobs = {name: settings(postgres=links.url(name)) for name in names}
+        return Candidates(self._place, jobs, self._plan.plant, self._logs)
 
     def _watch(self, nemesis: Nemesis) -> None:
-        """Tell how it goes, and look after what ended although nobody ended it."""
+        """Tell how it goes, and look after what ended; without its load a run is over."""
         start = told = time.monotonic()
         while nemesis.running and not self.ending.wait(_LOOK_SECONDS):
             self._candidates.look()
+            if died := self._crowd.died():
+                self._say(f"ends early: {', '.join(died)}")
+                return
             if time.monotonic() - told >= _PROGRESS_SECONDS:
                 told = time.monotonic()
                 self._say(
-                    f"{told - start:5.0f} s  acknowledged {self._written():9,}"
-                    f"  delivered {self._delivered():9,}  kills {nemesis.kills:3}"
+                    f"{told - start:5.0f} s  acknowledged {self._crowd.written():9,}"
+                    f"  delivered {self._crowd.delivered():9,}  kills {nemesis.kills:3}"
                     f"  now: {', '.join(nemesis.under_way) or '-'}"
                 )
 
     def _drain(self) -> float | None:
         """End the writers, and have everything go out; tell how long that took, if in time."""
         start = time.monotonic()
-        for writer in self._writers:
-            writer.tell(end=True)
-        for writer in self._writers:
-            assert writer.wait(_END_SECONDS), "a writer does not end"
+        self._crowd.end_writing()
         while time.monotonic() - start < DRAIN_SECONDS:
             self._candidates.look()
             if not self._parts.operator.requeue() and not any(self._left().values()):
@@ -180,16 +143,17 @@ class Bench:
         return {"records": records, "claims": claims, "parked": parked}
 
     def _judge(
-        self, nemesis: Nemesis, drained: float | None, load_ended: float, unclean: list[str]
+        self, nemesis: Nemesis, drained: float | None, load_ended: float, badly: list[str]
     ) -> Account:
         committed = dict(self._place.rows("SELECT tx, count FROM torture.ledger"))
-        found = self._read(sum(committed.values()))
+        found = self._crowd.read(sum(committed.values()))
         during = found[f"{COMMITTED} during"]
-        journal = self._journal()
+        journal = self._crowd.journal()
         acknowledged = {tx for tx, outcome in journal.items() if outcome == "acknowledged"}
         undone = {tx for tx, outcome in journal.items() if outcome == "undone"}
         stops = stops_of(during, load_ended)
-        struck = nemesis.struck
+        struck = [each for each in nemesis.struck if not each.missed]
+        trust = self._candidates.trust()
         return Account(
             seed=self._plan.seed,
             seconds=self._seconds,
@@ -200,62 +164,29 @@ class Bench:
             vanished=len(acknowledged - committed.keys()),
             risen=len(undone & committed.keys()),
             readers={name: Seen.of(told, committed) for name, told in found.items()},
-            epochs_out_of_turn=self._epochs_out_of_turn(),
             stale_writes=len(self._place.rows("SELECT FROM torture.stale")),
+            overlap_written_seconds=self._overlap_written(),
+            overlap_trusted_seconds=round(overlap(trust), 3),
+            terms=len(trust),
             epochs=self._place.rows("SELECT max(epoch) FROM harvest.lease")[0][0],
             gave_up=self._candidates.gave_up,
-            unclean=[each.target for each in struck if each.unclean] + unclean,
+            died=self._crowd.died(),
+            unclean=badly,
             drained_seconds=drained,
             left=self._left(),
             parked=self._parts.operator.requeued,
             faults=recoveries(struck, during["first"]),
+            struck=len(nemesis.struck),
+            missed=len(nemesis.struck) - len(struck),
+            passed_over=nemesis.passed_over,
             kills=dict(Counter(each.role for each in struck if each.fault.kind == "kill")),
             longest_stop_seconds=round(max(stops, default=0.0), 2),
             stops=len(stops),
         )
 
-    def _epochs_out_of_turn(self) -> int:
-        """Count the leaders that took an epoch which was not above all before it."""
-        kinds = ("acquired", "refreshed")
-        taken = self._place.rows(
-            "SELECT epoch FROM harvest.event WHERE kind = ANY(%s) ORDER BY id", ([*kinds],)
-        )
-        return sum(later <= earlier for (earlier,), (later,) in pairwise(taken))
-
-    def _journal(self) -> dict[int, str]:
-        lines = [
-            line.split()
-            for number in self._writer_numbers
-            for line in (self._logs / f"writer-{number}.journal").read_text().splitlines()
-        ]
-        return {int(tx): outcome for tx, outcome in lines}
-
-    def _read(self, messages: int) -> dict[str, dict[str, Any]]:
-        """Have the readers end, and others read all once more from the beginning."""
-        with ExitStack() as stack:
-            self._await_delivery(messages)
-            for reader in self._readers.values():
-                reader.tell(end=True)
-            for isolation in (COMMITTED, PLAIN):
-                name = f"{isolation} after"
-                self._readers[name] = self._reader(isolation, "whole", stack)
-            for name, reader in self._readers.items():
-                assert reader.wait(_READ_SECONDS), f"the reader {name} does not end"
-        return {name: self._result(name) for name in self._readers}
-
-    def _await_delivery(self, messages: int) -> None:
-        """Wait until so many were delivered, or no more come; what is lost never does."""
-        delivered, since = self._delivered(), time.monotonic()
-        while delivered < messages and time.monotonic() - since < _QUIET_SECONDS:
-            time.sleep(_LOOK_SECONDS)
-            if self._delivered() > delivered:
-                delivered, since = self._delivered(), time.monotonic()
-
-    def _result(self, name: str) -> dict[str, Any]:
-        isolation, when = name.split()
-        how = "follow" if when == "during" else "whole"
-        told: dict[str, Any] = json.loads((self._logs / f"{isolation}-{how}.json").read_text())
-        return told
+    def _overlap_written(self) -> float:
+        with self._place.connect() as connection:
+            return round(ledger.overlap(connection), 3)
 
 
 def _database(ground: Ground) -> str:
@@ -266,11 +197,11 @@ def _database(ground: Ground) -> str:
     return f"{postgres.rpartition('/')[0]}/{_NAME}"
 
 
-def _place(url: str, ground: Ground, writers: range) -> Place:
+def _place(url: str, ground: Ground, writers: int) -> Place:
     """Make an outbox, a ledger and topics; whoever looks there does not wait for long."""
     with psycopg.connect(url) as connection:
         create(connection, TableName("outbox"), Kind.NATIVE)
-        ledger.create(connection, writers)
+        ledger.create(connection, range(1, writers + 1))
     kafka: dict[str, Any] = dict(ground.servers.kafka_config)
     place = Place(f"{url}?connect_timeout=3", kafka)
     place.admin = AdminClient(kafka | {"log_level": 0})

@@ -8,11 +8,14 @@ from __future__ import annotations
 import logging
 import os
 import time
+from pathlib import Path
 
 from harvest_dagster.harvest.config import HarvestConfig
 from tests.integration.harvest.program import harvest
 from tests.torture.child import Line, job, listen
 from tests.torture.plants import plant
+from tests.torture.stamps import stamp
+from tests.torture.trust import journal_trust
 
 
 class Clock:
@@ -34,7 +37,10 @@ def main() -> None:
     if given["plant"]:
         plant(given["plant"])
     listen(Clock().hear, lambda: os._exit(1))
-    harvest(HarvestConfig(**given["config"]))
+    stamp()
+    with Path(given["trust"]).open("a", encoding="utf-8") as journal:
+        journal_trust(journal)
+        harvest(HarvestConfig(**given["config"]))
 
 
 if __name__ == "__main__":

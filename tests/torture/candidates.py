@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,8 +16,10 @@ import psycopg
 from harvest_dagster.election import lease as leases
 from tests.integration.harvest.place import Place
 from tests.torture.child import Child
+from tests.torture.trust import Trust, read_trust
 
-_STOP_SECONDS = 40.0
+_START_SECONDS, _STOP_SECONDS = 60.0, 40.0
+_POLL_SECONDS = 0.05
 
 
 class Candidates:
@@ -35,6 +38,7 @@ class Candidates:
         with self._lock:
             if name not in self._running:
                 given = {"config": self._jobs[name], "plant": self._plant}
+                given["trust"] = str(self._journal(name))
                 self._running[name] = Child("candidate", given, self._logs / f"{name}.log")
 
     def start_all(self) -> None:
@@ -42,27 +46,38 @@ class Candidates:
         for name in self._jobs:
             self.start(name)
 
-    def kill(self, name: str) -> None:
-        """Kill one."""
+    def kill(self, name: str) -> bool:
+        """Kill one; tell whether it was alive."""
         child = self._take(name)
-        if child is not None:
-            child.kill()
+        if child is None:
+            return False
+        alive = child.kill()
+        if not alive:
+            self._crashed(name, child)
+        return alive
+
+    def ended(self, name: str) -> bool:
+        """Tell whether one has ended although nobody ended it, and nobody has looked yet."""
+        child = self._running.get(name)
+        return child is not None and child.ended
 
     def stop(self, name: str) -> bool:
-        """Stop one as its operator would; tell whether it ended in time."""
+        """Stop one as its operator would; tell whether it ended in time, and well."""
         child = self._take(name)
         if child is None:
             return True
-        child.process.terminate()
-        ended = child.wait(_STOP_SECONDS)
-        if not ended:
+        _await_start(child)
+        if child.ended:
+            self._crashed(name, child)
+            return False
+        child.terminate()
+        if not child.wait(_STOP_SECONDS):
             child.kill()
-        return ended
+        return child.code == 0
 
-    def stop_all(self) -> bool:
-        """Stop all."""
-        ended = [self.stop(name) for name in self._jobs]
-        return all(ended)
+    def stop_all(self) -> list[str]:
+        """Stop all; tell which did not end in time, and well."""
+        return [name for name in self._jobs if not self.stop(name)]
 
     def kill_all(self) -> None:
         """Leave none behind."""
@@ -98,11 +113,29 @@ class Candidates:
         with self._lock:
             gone = [name for name, child in self._running.items() if child.ended]
             for name in gone:
-                del self._running[name]
-                self.gave_up.append(name)
+                self._crashed(name, self._running.pop(name))
         for name in gone:
             self.start(name)
+
+    def trust(self) -> list[Trust]:
+        """Tell the terms of all, as each trusted them."""
+        journals = [journal for name in self._jobs if (journal := self._journal(name)).exists()]
+        return [term for each in journals for term in read_trust(each.read_text().splitlines())]
+
+    def _journal(self, name: str) -> Path:
+        return self._logs / f"{name}.trust"
+
+    def _crashed(self, name: str, child: Child) -> None:
+        child.kill()  # which lets go of what was left open
+        self.gave_up.append(f"{name}: exit code {child.code}")
 
     def _take(self, name: str) -> Child | None:
         with self._lock:
             return self._running.pop(name, None)
+
+
+def _await_start(child: Child) -> None:
+    """Let it come so far that it knows what to do when it is asked to end."""
+    deadline = time.monotonic() + _START_SECONDS
+    while "started" not in child.said and not child.ended and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -50,6 +51,11 @@ class Child:
         """Whether it is gone."""
         return self._popen.poll() is not None
 
+    @property
+    def code(self) -> int | None:
+        """Its exit code, if it is gone; of one that a signal ended, the signal below 0."""
+        return self._popen.poll()
+
     def tell(self, **line: Any) -> None:
         """Send it a line; one that is gone hears nothing."""
         assert self._popen.stdin
@@ -66,11 +72,16 @@ class Child:
         self._let_go()
         return True
 
-    def kill(self) -> None:
-        """End it, whatever it is doing."""
+    def kill(self) -> bool:
+        """End it, whatever it is doing; tell whether it had not ended by itself before."""
         self._popen.kill()
-        self._popen.wait()
+        code = self._popen.wait()
         self._let_go()
+        return code == -signal.SIGKILL
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._popen.terminate()
 
     def _let_go(self) -> None:
         assert self._popen.stdin

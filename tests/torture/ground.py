@@ -43,12 +43,13 @@ class Ground:
             with suppress(psutil.NoSuchProcess):  # a connection of PostgreSQL's that ends just now
                 each.send_signal(number)
 
-    def kill(self, name: str) -> None:
-        """Kill a server, and not its children: they have to see to it themselves."""
+    def kill(self, name: str) -> bool:
+        """Kill a server, and not its children, which have to see to it; tell whether it ran."""
         found = self.find(name)
         if found:
             found[0].kill()
             process.gone(found[:1], _STOP_SECONDS)
+        return bool(found)
 
     def stop(self, name: str) -> bool:
         """Stop a server as its operator would; tell whether it ended in time."""

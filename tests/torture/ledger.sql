@@ -33,7 +33,24 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- What is deleted does not tell who deletes it, so the bench's candidates tell by their session.
+CREATE FUNCTION torture.look_at_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    ours constant bigint = NULLIF(current_setting('torture.epoch', true), '');
+BEGIN
+    IF ours IS NOT NULL AND EXISTS (SELECT FROM gone) THEN
+        INSERT INTO torture.stale (what, epoch, held)
+        SELECT TG_TABLE_NAME || ' deleted', ours, max(epoch) FROM harvest.lease
+        HAVING max(epoch) <> ours;
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE TRIGGER look AFTER INSERT ON harvest.claim FOR EACH ROW EXECUTE FUNCTION torture.look();
+CREATE TRIGGER look_at_delete AFTER DELETE ON harvest.claim REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION torture.look_at_delete();
+CREATE TRIGGER look_at_delete AFTER DELETE ON outbox REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION torture.look_at_delete();
 CREATE TRIGGER look AFTER INSERT ON harvest.event FOR EACH ROW
     WHEN (NEW.kind IN ('tour_started', 'tour_ended', 'parked', 'held', 'released'))
     EXECUTE FUNCTION torture.look();

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tests.torture.candidates import Candidates
+from tests.torture.dagster_candidate import DagsterCandidate
 from tests.torture.ground import POSTGRES, Ground
 from tests.torture.lanes import BIG_TOPIC
 from tests.torture.links import Links
@@ -17,14 +19,17 @@ from tests.torture.operator import USUAL_LIMIT, Operator
 from tests.torture.plan import LEADER, Fault, Plan
 
 _LINK_FAULTS = {"cut", "refuse", "stall", "delay"}
+_BUTTONS = {"reload", "terminate"}
 _THREADS = 24
 _RETRY_SECONDS = 0.5
+_SETTLED_SECONDS = 20.0
+"""So long after a fault what it did is over, or it is no excuse."""
 
 
 class Parts(NamedTuple):
     """What can be disturbed."""
 
-    candidates: Candidates
+    candidates: Candidates | DagsterCandidate
     ground: Ground
     links: Links
     operator: Operator
@@ -32,13 +37,17 @@ class Parts(NamedTuple):
 
 @dataclass(slots=True)
 class Struck:
-    """A fault as it came about: to whom, in which part, and when, by the clock."""
+    """A fault as it came about: to whom, in which part, and when, by the clock.
+
+    It missed if nothing was there to strike; what was restarted may not have ended in good order.
+    """
 
     fault: Fault
     target: str
     role: str
     began: float = 0.0
     ended: float = 0.0
+    missed: bool = False
     unclean: bool = False
 
     @property
@@ -78,7 +87,7 @@ class Nemesis:
     @property
     def kills(self) -> int:
         """How many kill -9 there were."""
-        return sum(struck.fault.kind == "kill" for struck in list(self.struck))
+        return sum(each.fault.kind == "kill" and not each.missed for each in list(self.struck))
 
     def heal(self) -> None:
         """End all faults, and have all parts run; raise what a task failed with."""
@@ -139,13 +148,15 @@ class Nemesis:
         if fault.kind in _LINK_FAULTS:
             parts.links.disturb(target, fault.kind, fault.amount)
         elif fault.kind == "kill":
-            self._servers(target).kill(target)
+            struck.missed = not self._servers(target).kill(target)
         elif fault.kind == "restart":
             struck.unclean = not self._servers(target).stop(target)
         elif fault.kind == "pause":
             self._servers(target).signal(target, signal.SIGSTOP)
         elif fault.kind == "clock":
-            parts.candidates.move_clock(target, fault.amount)
+            self._servers(target).move_clock(target, fault.amount)
+        elif fault.kind in _BUTTONS:
+            struck.missed = not self._servers(target).press(fault.kind)
         else:
             parts.operator.limit(BIG_TOPIC, int(fault.amount))
 
@@ -158,8 +169,8 @@ class Nemesis:
         elif kind == "pause":
             self._servers(target).signal(target, signal.SIGCONT)
         elif kind == "clock":
-            self._parts.candidates.move_clock(target, 0.0)
-        else:
+            self._servers(target).move_clock(target, 0.0)
+        elif kind == "limit":
             while not self._parts.operator.limit(BIG_TOPIC, USUAL_LIMIT):
                 time.sleep(_RETRY_SECONDS)
             self._parts.operator.requeue()
@@ -167,3 +178,19 @@ class Nemesis:
     def _servers(self, target: str) -> Any:
         is_server = target == POSTGRES or target.startswith("kafka")
         return self._parts.ground if is_server else self._parts.candidates
+
+
+def unclean(struck: Sequence[Struck]) -> list[str]:
+    """Tell the candidates that were stopped while nothing else was wrong, and did not end well."""
+    return [
+        f"{each.target} at its restart"
+        for each in struck
+        if each.unclean and each.target.startswith("candidate") and _is_alone(each, struck)
+    ]
+
+
+def _is_alone(one: Struck, struck: Sequence[Struck]) -> bool:
+    return not any(
+        other is not one and other.began < one.ended and other.ended + _SETTLED_SECONDS > one.began
+        for other in struck
+    )

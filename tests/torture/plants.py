@@ -34,8 +34,9 @@ def plant(bug: str) -> None:
     PLANTS[bug]()
 
 
-def _put(owner: Any, name: str, new: object) -> None:
-    assert hasattr(owner, name), f"{owner} has no {name} any more: plant the bug elsewhere"
+def put(owner: Any, name: str, new: object) -> None:
+    """Replace something of the engine's, which must be there."""
+    assert hasattr(owner, name), f"{owner} has no {name} any more: look for it elsewhere"
     setattr(owner, name, new)
 
 
@@ -47,14 +48,14 @@ def _fence_off() -> None:
             assert _EPOCH in text, f"{name} has no such fence any more: plant the bug elsewhere"
             bare: Any = text.replace(_EPOCH, _EPOCH.replace(" AND epoch = %(epoch)s", ""))
             found[name] = replace(found[name], text=bare)
-    _put(Round, "check", lambda _self: None)
-    _put(Harvest, "fenced", lambda _self, _lease: None)
+    put(Round, "check", lambda _self: None)
+    put(Harvest, "fenced", lambda _self, _lease: None)
     turns: Any = clients._turns  # noqa: SLF001 - a planted bug is inside of what it harms
 
     def of_this_process(*given: Any) -> list[dict[str, str]]:
         return [{name: f"{id_}.{os.getpid()}" for name, id_ in t.items()} for t in turns(*given)]
 
-    _put(clients, "_turns", of_this_process)
+    put(clients, "_turns", of_this_process)
 
 
 def _purge_early() -> None:
@@ -72,12 +73,12 @@ def _purge_early() -> None:
             self.published += sum(len(batch.rows) for batch in batches)
         round_.settled.put(None)
 
-    _put(ExactlyOncePublisher, "run", run)
+    put(ExactlyOncePublisher, "run", run)
 
 
 def _no_gap_watch() -> None:
-    _put(GapWatch, "see", lambda *_: None)
-    _put(GapWatch, "see_below", lambda *_: None)
+    put(GapWatch, "see", lambda *_: None)
+    put(GapWatch, "see_below", lambda *_: None)
 
 
 PLANTS: dict[str, Callable[[], None]] = {

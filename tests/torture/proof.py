@@ -1,4 +1,7 @@
-"""Messages that prove themselves: a header tells whose each is, and whether it is whole."""
+"""Messages that prove themselves: a header tells whose each is, and whether it is whole.
+
+A second header is the candidate's: the epoch under which it was produced.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any, NamedTuple
 
 from harvest_dagster import Message
 
-HEADER = "proof"
+HEADER, EPOCH = "proof", "epoch"
 
 
 class Proof(NamedTuple):
@@ -24,18 +27,25 @@ class Proof(NamedTuple):
 
 def message(topic: str, key: str | None, value: bytes | None, proof: Proof) -> Message:
     """Make a message with its proof."""
-    words = (*proof, _sum(key.encode() if key else None, value))
+    words = (*proof, _sum(topic, key.encode() if key else None, value))
     return Message(topic, key, value, {HEADER: " ".join(map(str, words))})
 
 
 def proof_of(polled: Any) -> tuple[Proof, bool]:
     """Read the proof of a message that a consumer got; tell whether it arrived as it was made."""
-    ((_, content),) = polled.headers()
+    (name, content), *others = polled.headers()
     tx, number, place, at_ms, checksum = map(int, content.split())
-    whole = checksum == _sum(polled.key(), polled.value())
-    return Proof(tx, number, place, at_ms), whole
+    whole = checksum == _sum(polled.topic(), polled.key(), polled.value())
+    names = [name, *(other for other, _ in others)]
+    return Proof(tx, number, place, at_ms), whole and names in ([HEADER], [HEADER, EPOCH])
 
 
-def _sum(key: bytes | None, value: bytes | None) -> int:
-    marked = b"" if value is None else b"+"  # a tombstone is not an empty value
-    return zlib.crc32(value or b"", zlib.crc32(marked + (key or b"")))
+def epoch_of(polled: Any) -> int:
+    """Tell under which epoch a message was produced; 0 if its candidate did not say."""
+    return int(dict(polled.headers()).get(EPOCH, 0))
+
+
+def _sum(topic: str, key: bytes | None, value: bytes | None) -> int:
+    parts = (topic.encode(), key, value)  # each with its length: a tombstone is not an empty value
+    marked = b"".join(b"-" if part is None else b"%d+%b" % (len(part), part) for part in parts)
+    return zlib.crc32(marked)

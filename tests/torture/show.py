@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.torture.account import Account
+from tests.torture.tally import FAULTS
 
-_COLUMNS = ("messages", "lost", "invented", "doubled", "repeated", "disordered", "broken")
+_COLUMNS = ("messages", "lost", "invented", *FAULTS, "epochs")
 
 
 def lines(account: Account) -> Iterator[str]:
@@ -26,12 +27,17 @@ def lines(account: Account) -> Iterator[str]:
     kills = ", ".join(f"{count} {role}" for role, count in sorted(account.kills.items()))
     yield f"kill -9: {sum(account.kills.values())} ({kills})"
     yield f"epochs: {account.epochs}; writes of a deposed leader: {account.stale_writes}"
+    yield (
+        f"overlap of leaders: {account.overlap_written_seconds} s by what they wrote,"
+        f" {account.overlap_trusted_seconds} s by their trust, in {account.terms} terms"
+    )
     yield f"records set aside and put back: {account.parked}"
     yield f"longest stop in delivery: {account.longest_stop_seconds} s, of {account.stops} over 1 s"
     if account.drained_seconds is not None:
         yield f"all had gone out {account.drained_seconds} s after the healing"
-    if account.unclean:
-        yield f"had to be killed when asked to stop: {', '.join(account.unclean)}"
+    for what in ("gave_up", "died", "unclean"):
+        if told := getattr(account, what):
+            yield f"{what.replace('_', ' ')}: {', '.join(told)}"
     yield ""
     yield from _verdict(account)
 
@@ -43,6 +49,11 @@ def _faults(account: Account) -> Iterator[str]:
         alone = f"{found['alone_median']} ({found['alone']})" if found["alone"] else "-"
         figures = (found["count"], found["lasted_median"], found["worst"])
         yield f"{name:20}{figures[0]:8}{figures[1]:10}{figures[2]:10}{alone:>26}"
+    yield (
+        f"faults: {account.struck} struck, of which {account.measured} could be measured;"
+        f" {account.passed_over} passed over, their target was in trouble;"
+        f" {account.missed} found nothing to strike"
+    )
     yield ""
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from harvest_dagster.election import history, lease
 from harvest_dagster.election.lease import Lease
+from harvest_dagster.outbox.schema import Kind, create
+from harvest_dagster.postgres.names import TableName
 from tests.torture import ledger
 
 CLAIM = (
@@ -20,6 +22,7 @@ CLAIM = (
 @pytest.fixture
 def leases(connection: psycopg.Connection[Any]) -> list[Lease]:
     """Two terms, of which the second holds."""
+    create(connection, TableName("outbox"), Kind.NATIVE)
     ledger.create(connection, range(1, 2))
     return [lease.acquire(connection, "bench", 0, holder, 60) for holder in ("old", "new")]
 
@@ -48,3 +51,32 @@ def test_an_event_of_a_deposed_leader(
     for kind in ("fenced", "tour_ended"):
         history.record(connection, "bench", 0, old.epoch, old.leader_id, kind, {})
     assert stale(connection) == [("event", 1, 2)]
+
+
+@pytest.mark.parametrize("told", [1, 2, None])
+@pytest.mark.parametrize("table", ["harvest.claim", "outbox"])
+def test_a_purge_of_a_deposed_leader(
+    connection: psycopg.Connection[Any], leases: list[Lease], table: str, told: int | None
+) -> None:
+    """Whoever says that it deletes under an epoch that is over is seen, if it deletes anything."""
+    connection.execute(CLAIM, ("bench", leases[1].epoch, 1))
+    connection.execute(
+        "INSERT INTO outbox (kafka_topic, kafka_key, kafka_value) VALUES ('t', 'k', 'v')"
+    )
+    connection.execute("SELECT set_config('torture.epoch', %s, true)", (told and str(told),))
+    connection.execute(f"DELETE FROM {table} WHERE false")
+    assert not stale(connection)
+    connection.execute(f"DELETE FROM {table}")
+    assert [found[1:] for found in stale(connection)] == ([(1, 2)] if told == 1 else [])
+
+
+def test_a_leader_that_writes_beside_another(
+    connection: psycopg.Connection[Any], leases: list[Lease]
+) -> None:
+    """What an old leader still writes counts in seconds; that it was fenced does not."""
+    old, new = leases
+    history.record(connection, "bench", 0, new.epoch, new.leader_id, "tour_started", {})
+    history.record(connection, "bench", 0, old.epoch, old.leader_id, "fenced", {})
+    assert ledger.overlap(connection) == 0
+    history.record(connection, "bench", 0, old.epoch, old.leader_id, "tour_ended", {})
+    assert 0 < ledger.overlap(connection) < 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Polled:
     """A message as a consumer gives it."""
 
     sent: Message
+    place: int = 0
+    epoch: int = 0
 
     def topic(self) -> str:
         """Its topic."""
@@ -33,7 +35,7 @@ class Polled:
 
     def partition(self) -> int:
         """Its partition."""
-        return 0
+        return self.place
 
     def offset(self) -> int:
         """Its offset."""
@@ -48,8 +50,9 @@ class Polled:
         return self.sent.value
 
     def headers(self) -> Any:
-        """Its headers."""
-        return self.sent.headers
+        """Its headers, with what a candidate adds."""
+        added = [("epoch", b"%d" % self.epoch)] if self.epoch else []
+        return [*(self.sent.headers or ()), *added]
 
 
 def sent(tx: int, number: int, place: int, key: str | None = "k") -> Polled:
@@ -104,6 +107,34 @@ def test_a_value_that_was_changed(changed: bytes | None) -> None:
     assert seen([*ALL[:3], broken]).faults(once=True, ordered=True) == {"not whole": 1}
 
 
+def test_another_topic() -> None:
+    """A message that went to another topic than its own is not whole."""
+    strange = Polled(LAST.sent._replace(topic="other"))
+    assert seen([*ALL[:3], strange]).faults(once=True, ordered=True) == {"not whole": 1}
+
+
+def test_a_header_that_nobody_gave() -> None:
+    """Nor is a message whose headers are not those that it was given."""
+    more = (*(LAST.sent.headers or ()), ("other", b""))
+    assert seen([*ALL[:3], Polled(LAST.sent._replace(headers=more))]).broken == 1
+
+
+def test_a_key_in_two_partitions() -> None:
+    """A key whose messages do not go to one partition has no order that Kafka keeps."""
+    strayed = [*ALL[:3], replace(LAST, place=1)]
+    assert seen(strayed).faults(once=False, ordered=True) == {"keys in two partitions": 1}
+
+
+def test_a_deposed_leaders_message() -> None:
+    """One behind a later epoch's is a fault where Kafka fences, and none in another partition."""
+    epochs = [replace(each, epoch=epoch) for each, epoch in zip(ALL, (1, 2, 1, 2), strict=True)]
+    assert seen(epochs).faults(once=True, ordered=True) == {"of an old epoch": 1}
+    assert seen(epochs).faults(once=False, ordered=True) == {}
+    assert seen(epochs).epochs == 2
+    other = Polled(message("u", "k", b"v", Proof(1, 2, 3, 0)), 1, epoch=1)
+    assert not seen([*epochs[:2], other, epochs[3]]).outdated
+
+
 def test_messages_without_a_key() -> None:
     """They have no order, but are to be there once."""
     keyless = [sent(1, number, 0, None) for number in (2, 0, 1)]
@@ -130,6 +161,7 @@ def test_a_fault_is_got_over_when_every_partition_flows_again() -> None:
         "lasted_median": 0.6,
         "worst": 3.5,
         "alone": 2,
+        "alone_each": [3.5, 0.9],
         "alone_median": 2.2,
     }
 
@@ -140,15 +172,29 @@ def test_faults_that_overlap_are_not_alone() -> None:
     assert (found["count"], found["alone"]) == (2, 0)
 
 
+def test_a_fault_that_nothing_came_after() -> None:
+    """It has no time to recover, and is not counted among those that were measured."""
+    assert recoveries([struck(20.4, 20.5)], FIRST_DELIVERIES) == {}
+
+
 def test_stops_count_while_there_are_writers() -> None:
     """A stop that goes on after them is as long as it was until then."""
     assert stops_of({"stops": [[1.0, 3.0], [5.0, 9.0], [12.0, 14.0]]}, 6.0) == [2.0, 1.0]
 
 
 def test_a_plan_is_repeated(tmp_path: Path) -> None:
-    """The same seed makes the same plan, and so does the file that it was written to."""
-    plan = plans.make(3, 600, "exactly_once", None)
-    assert plan == plans.make(3, 600, "exactly_once", None)
+    """The same seed makes the same faults, and a plan's file has the load, too."""
+    plan = replace(plans.make(3, 600, "exactly_once", None), rate=50.0, writers=2)
+    assert plan.faults == plans.make(3, 600, "exactly_once", None).faults
     assert plan.faults != plans.make(4, 600, "exactly_once", None).faults
     plan.write(tmp_path / "plan.json")
     assert Plan.read(tmp_path / "plan.json") == plan
+
+
+def test_a_plan_for_dagster() -> None:
+    """Its runs and code servers are struck, and no candidate that is a program."""
+    faults = plans.make(1, 600, "exactly_once", None, plans.DAGSTER).faults
+    struck = {(fault.kind, fault.target) for fault in faults}
+    assert {("kill", "run"), ("kill", "code server"), ("terminate", "run")} < struck
+    assert ("reload", "code server") in struck
+    assert not any(target.startswith(("candidate", "leader")) for _, target in struck)
