@@ -1,6 +1,6 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test faults torture torture-planted lint format types layers docs lock bench profile audit clean
+.PHONY: help setup demo down test faults torture torture-planted lint format docs lock bench profile audit clean
 BIN := .venv/bin
 
 help:  ## show this
