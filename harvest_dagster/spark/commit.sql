@@ -7,7 +7,7 @@ SELECT write, batch, outbox, messages, first_id, last_id, tables FROM harvest.wr
 -- messages: those of the attempts that count, into the outbox
 WITH moved AS (
      INSERT INTO {table} ({columns})
-     SELECT {values} FROM {staging} WHERE attempt = ANY (%s) {order}
+     SELECT {values} FROM {staging} WHERE harvest_attempt = ANY (%s) {order}
   RETURNING id)
 SELECT count(*), min(id), max(id) FROM moved
 
@@ -22,19 +22,33 @@ LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
 SELECT copied FROM harvest.staged WHERE name = %s
 
 -- lost: drop what does not count
-DELETE FROM {staging} WHERE attempt <> ALL (%s)
+DELETE FROM {staging} WHERE harvest_attempt <> ALL (%s)
 
 -- ends: the first id, and the last
 SELECT min(id), max(id) FROM {staging}
 
 -- attach: the table, with its messages, becomes a part of the outbox, under another name
-ALTER TABLE {staging} DROP COLUMN attempt, RESET (autovacuum_enabled), INHERIT {table};
+ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table};
 ALTER TABLE {staging} RENAME TO {part}
 
 -- rows: those of the attempts that count, into a table
-INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE attempt = ANY (%s) {conflict}
+INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE harvest_attempt = ANY (%s) {conflict}
 
 -- vacate: make room for the rows that come instead
+-- types: of a table's columns, without a length: a cast to a length cuts, where an insert complains
+WITH RECURSIVE typed AS (
+     SELECT attnum, attname, atttypid AS type
+       FROM pg_attribute
+      WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
+      UNION ALL
+     SELECT attnum, attname, typbasetype
+       FROM typed JOIN pg_type ON oid = type
+      WHERE typtype = 'd')
+SELECT attname, format_type(type, -1)
+  FROM typed JOIN pg_type ON oid = type
+ WHERE typtype <> 'd'
+ ORDER BY attnum
+
 DELETE FROM {table} WHERE {condition}
 
 -- record: this write is done

@@ -12,11 +12,13 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.binary import encoded, kind_of
+from harvest_dagster.spark.binary import encoded, json_kind_of, kind_of
 from harvest_dagster.spark.commit import Request, is_repeated, last_written
 from harvest_dagster.spark.messages import MessageEncoder, check_columns
+from harvest_dagster.spark.nested import check_types
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.staging import Column, Staging, connect, create, new_name
 
@@ -30,13 +32,15 @@ class TableEncoder:
 
     types: dict[str, str]
     """Each column's type as Spark calls it, to name it in an error."""
+    as_json: tuple[str, ...] = ()
+    """Columns that are JSON in the table, where lists are no arrays."""
 
     def columns(self, schema: pa.Schema) -> tuple[Column, ...]:
         """Tell what a staging table must hold."""
         return tuple(self._column(field) for field in schema)
 
     def _column(self, field: pa.Field) -> Column:
-        kind = kind_of(field.type)
+        kind = json_kind_of(field.type) if field.name in self.as_json else kind_of(field.type)
         if kind is None:
             raise ConfigError(
                 f"column {field.name} is {self.types[field.name.lower()]}, which can't be written:"
@@ -46,7 +50,8 @@ class TableEncoder:
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
         """Encode a batch."""
-        return [encoded(column) for column in batch.columns]
+        named = zip(batch.schema.names, batch.columns, strict=True)
+        return [encoded(column, as_json=name in self.as_json) for name, column in named]
 
 
 Encoder: TypeAlias = "MessageEncoder | TableEncoder"
@@ -104,9 +109,12 @@ def encoder_of(
     connection: psycopg.Connection[Any], options: Options, schema: StructType
 ) -> Encoder:
     """Make what encodes a DataFrame's batches; a ConfigError tells what can't be."""
+    check_types(schema)
     types = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     if options.stage == "rows":
-        return TableEncoder(types)
+        return TableEncoder(types, options.asJson)
+    if options.topic is not None:
+        Message(options.topic, None, None)  # which raises, if it is not legal
     outbox = options.outbox_table()
     rows = connection.execute(CATALOGUE["columns"].text, (outbox.table.sql,)).fetchall()
     shape = Shape.read(outbox.table, rows)

@@ -102,7 +102,7 @@ class Transaction:
         with connect(self._url) as connection:
             moves = TableMoves(connection, TableName.parse(table))
         moves.check([*rows.columns, *more])
-        staging, _ = self._stage(rows, stage="rows")
+        staging, _ = self._stage(rows, stage="rows", asJson=moves.as_json)
         self._moves.append(move(moves, staging))
 
     def _stage(self, frame: DataFrame, **more: str | None) -> tuple[Staging, Encoder]:
