@@ -2,7 +2,11 @@
 SELECT pg_advisory_xact_lock(hashtextextended('harvest.written ' || %s, 0))
 
 -- written: the last write of a key
-SELECT write, batch, outbox, messages, first_id, last_id, tables FROM harvest.written WHERE key = %s
+SELECT write, batch, outbox, messages, first_id, last_id, tables, stream, total
+  FROM harvest.written WHERE key = %s
+
+-- is_another: whether two names are those of two tables
+SELECT to_regclass(%s) <> to_regclass(%s)
 
 -- messages: those of the attempts that count, into the outbox
 WITH moved AS (
@@ -31,10 +35,6 @@ SELECT min(id), max(id) FROM {staging}
 ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table};
 ALTER TABLE {staging} RENAME TO {part}
 
--- rows: those of the attempts that count, into a table
-INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE harvest_attempt = ANY (%s) {conflict}
-
--- vacate: make room for the rows that come instead
 -- types: of a table's columns, without a length: a cast to a length cuts, where an insert complains
 WITH RECURSIVE typed AS (
      SELECT attnum, attname, atttypid AS type
@@ -49,16 +49,22 @@ SELECT attname, format_type(type, -1)
  WHERE typtype <> 'd'
  ORDER BY attnum
 
+-- rows: those of the attempts that count, into a table
+INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE harvest_attempt = ANY (%s) {conflict}
+
+-- vacate: make room for the rows that come instead
 DELETE FROM {table} WHERE {condition}
 
 -- record: this write is done
 INSERT INTO harvest.written
-       (key, write, batch, outbox, messages, first_id, last_id, tables, passing)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+       (key, write, batch, outbox, messages, total, first_id, last_id, tables, stream, passing)
+VALUES (%(key)s, %(write)s, %(batch)s, %(outbox)s, %(messages)s, %(messages)s, %(first_id)s, %(last_id)s
+      , %(tables)s, %(stream)s, %(passing)s)
     ON CONFLICT (key) DO UPDATE
    SET write = EXCLUDED.write, batch = EXCLUDED.batch, at = now(), outbox = EXCLUDED.outbox
      , messages = EXCLUDED.messages, first_id = EXCLUDED.first_id, last_id = EXCLUDED.last_id
-     , tables = EXCLUDED.tables
+     , tables = EXCLUDED.tables, stream = EXCLUDED.stream
+     , total = harvest.written.total + EXCLUDED.messages
 
 -- forget_passing: a write whose key is its own id can't be repeated after so long
 DELETE FROM harvest.written WHERE passing AND at < now() - interval '1 day'

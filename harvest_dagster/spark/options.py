@@ -81,7 +81,7 @@ class Options(BaseModel):
 
 
 _NAMES = {name.lower(): name for name in Options.model_fields}
-_SPARKS_OWN = {"path", "checkpointlocation"}
+_SPARKS_OWN = {"path", "checkpointlocation", "queryname"}
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

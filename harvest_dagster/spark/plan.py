@@ -16,6 +16,7 @@ from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark.binary import encoded, json_kind_of, kind_of
+from harvest_dagster.spark.clean import clean
 from harvest_dagster.spark.commit import Request, is_repeated, last_written
 from harvest_dagster.spark.messages import MessageEncoder, check_columns
 from harvest_dagster.spark.nested import check_types
@@ -71,10 +72,10 @@ class Plan:
         """The outbox, if it is messages that are written."""
         return self.encoder.outbox.table if isinstance(self.encoder, MessageEncoder) else None
 
-    def request(self, options: Options, batch: int | None = None) -> Request:
+    def request(self, options: Options) -> Request:
         """Ask for the commit of what was staged."""
         outbox = options.outbox_table().table
-        return Request(self.write, options.key, outbox, options.onRepeat, options.attachFrom, batch)
+        return Request(self.write, options.key, outbox, options.onRepeat, options.attachFrom)
 
 
 def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> Plan:
@@ -88,6 +89,7 @@ def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> 
         )
         planned = Plan(url, write, staging, encoder)
         if creates:
+            clean(connection)
             create(connection, write, staging, planned.outbox, attaches=options.into is None)
     return planned
 
@@ -101,7 +103,7 @@ def was_written(options: Options) -> bool:
     """Tell whether this key's write was done; raise if it must not be asked for again."""
     request = Request(uuid4(), options.key, options.outbox_table().table, options.onRepeat)
     with connect(options.postgres()) as connection:
-        known = last_written(connection, request.known_as)
+        known = last_written(connection, request)
     return known is not None and is_repeated(known, request)
 
 

@@ -34,17 +34,6 @@ CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING 
                       , harvest_attempt bigint) WITH (autovacuum_enabled = off);
  ALTER TABLE {staging} ALTER id SET DEFAULT nextval({sequence})
 
--- parts: tables of ours that are attached to an outbox
-SELECT c.relname
-  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
- WHERE c.relnamespace = to_regnamespace('harvest_staging') AND pg_has_role(c.relowner, 'USAGE')
-
--- lock: nobody uses the table
-LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
-
--- holds_rows: whether anything of a part is left
-SELECT EXISTS (SELECT FROM (SELECT id FROM {staging} ORDER BY id LIMIT 1) AS first)
-
 -- copy: what a task writes
 COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary)
 
@@ -71,6 +60,3 @@ DROP TABLE IF EXISTS {staging}
 
 -- forget: nothing is staged under this name
 DELETE FROM harvest.staged WHERE name = %s
-
--- dead: staging tables whose writers have been silent for so long that they are dead
-SELECT name FROM harvest.staged WHERE touched_at < now() - %s ORDER BY touched_at LIMIT 100

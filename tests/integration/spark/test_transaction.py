@@ -70,6 +70,27 @@ def test_neither(
     assert (rows("SELECT count(*) FROM sales"), stashed(), left()) == ([(0,)], [], (0, 0))
 
 
+def test_empty_frames(spark: SparkSession, database: str, rows: Rows, left: Left) -> None:
+    """No rows and no messages are written as such: a day without any replaces what was there."""
+    for count in (3, 0):
+        with transaction(spark, url=database, key=f"day {count}") as write:
+            write.replace(sales(spark, count), "sales", day="2026-01-01")
+            write.stash(events(spark, count), topic="sales")
+        assert (write.written.messages, write.written.tables) == (count, {"sales": count})
+    assert rows("SELECT count(*) FROM sales") == [(0,)]
+    assert left() == (0, 0)
+
+
+def test_an_empty_block(spark: SparkSession, database: str, stashed: Stashed) -> None:
+    """A block that asks for nothing has not used up its key."""
+    with transaction(spark, url=database, key="k") as write:
+        pass
+    assert (write.written.messages, write.written.repeated) == (0, False)
+    with transaction(spark, url=database, key="k") as write:
+        write.stash(events(spark), topic="sales")
+    assert len(stashed()) == 3
+
+
 def test_a_row_that_the_table_refuses(
     spark: SparkSession, database: str, stashed: Stashed, left: Left
 ) -> None:
