@@ -112,7 +112,7 @@ def test_only_what_counts(database: str, rows: Rows) -> None:
     written = finish(planned, stage(planned, 3, 3))
     found = "SELECT count(*), min(id), max(id), min(kafka_value), max(kafka_value) FROM outbox"
     assert rows(found) == [(3, written.first_id, written.last_id, b"3", b"5")]
-    assert rows("SELECT count(*) FROM pg_attribute WHERE attname = 'attempt'") == [(0,)]
+    assert rows("SELECT count(*) FROM pg_attribute WHERE attname = 'harvest_attempt'") == [(0,)]
 
 
 def test_a_commit_that_fails(database: str, rows: Rows, left: Left) -> None:
