@@ -130,9 +130,11 @@ def tour_job(names: Names) -> dg.JobDefinition:
 def _stream(context: dg.OpExecutionContext, tour: Delegate, until: float) -> None:
     """Wait for the end, and tell what happens meanwhile."""
     teller = _Teller(context, tour)
+    draining = False
     while not tour.wait(_LOOK_SECONDS):
         teller.tell()
-        if time.monotonic() > until:
+        if time.monotonic() > until and not draining:
+            draining = True  # once: each call would put the end of the drain off
             tour.drain("its time is up; the sensor starts the next")
     teller.tell_events()
 
