@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -28,6 +30,14 @@ def stands(place: Place) -> Iterator[Candidacy]:
     made.stop()
 
 
+@contextmanager
+def stuck_in_flight(place: Place) -> Iterator[None]:
+    """Keep what is in the outbox from being purged: somebody has a lock on its rows."""
+    with place.connect() as holding, holding.transaction():
+        holding.execute("SELECT FROM outbox FOR UPDATE")
+        yield
+
+
 def test_ticks_find_the_same(place: Place, stands: Candidacy) -> None:
     """Each tick finds what the first one made."""
     assert candidacy_of(place.config(), SENSOR, []) is stands
@@ -38,6 +48,41 @@ def test_a_second_sensor_is_refused(place: Place, stands: Candidacy) -> None:
     assert stands.leads(0)
     with pytest.raises(HarvestStateError, match="turn one of them off"):
         candidacy_of(place.config(), "another_leader", [])
+
+
+def test_a_second_name_for_one_table_is_refused(place: Place, stands: Candidacy) -> None:
+    """Two harvests of one table would publish all of it twice, whatever its address looks like."""
+    assert stands.leads(0)
+    elsewhere = place.postgres.replace("127.0.0.1", "localhost")
+    again = place.config(name="again", postgres=elsewhere, outbox="public.outbox")
+    with pytest.raises(HarvestStateError, match="published twice"):
+        candidacy_of(again, "another_leader", [])
+
+
+def test_a_second_table_under_one_name_is_refused(place: Place, stands: Candidacy) -> None:
+    """A name is one outbox's alone: the error asks for another one."""
+    assert stands.leads(0)
+    with pytest.raises(HarvestStateError, match="a name of its own"):
+        candidacy_of(place.config(outbox="elsewhere"), "another_leader", [])
+
+
+def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
+    """While a candidacy lets its tour settle, a tick of another harvest finds its own."""
+    place.put(1)
+    slow = candidacy_of(place.config(limits={"queue_timeout": 25}), SENSOR, [])
+    other = candidacy_of(place.config(name=f"{place.name}-o", outbox="o"), "other_leader", [])
+    until(lambda: slow.leads(0))
+    tour = Delegate(slow.config, 0, "run-1")
+    with ThreadPoolExecutor() as pool, stuck_in_flight(place):
+        tour.begin()
+        until(lambda: tour.totals.published)
+        changed = pool.submit(candidacy_of, place.config(), SENSOR, [])
+        until(lambda: slow.over)
+        assert candidacy_of(other.config, "other_leader", []) is other
+        assert not changed.done()
+    changed.result().stop()
+    other.stop()
+    assert tour.wait(10)
 
 
 def test_silence_ends_it(place: Place, stands: Candidacy, monkeypatch: pytest.MonkeyPatch) -> None:
