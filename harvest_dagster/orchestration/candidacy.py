@@ -18,12 +18,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from harvest_dagster.election import lease as leases
 from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.election.clock import now
 from harvest_dagster.election.lease import Lease
@@ -32,16 +34,19 @@ from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import candidate_settings
+from harvest_dagster.orchestration.report import SILENT_SECONDS
 from harvest_dagster.orchestration.topics import TopicCounts
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import one_line
 
 _log = logging.getLogger(__name__)
-SILENT_SECONDS = 15.0
-"""Two ticks may be late; then, with the time that a drain takes, leadership is gone within 30 s."""
+Tell: TypeAlias = Callable[[], None]
 _GUARD_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 _LEAVE_SECONDS = 10.0
 """For Kafka's part of a hand-over, when the tour has settled."""
+_SUCCESSOR_SECONDS = 20.0
+"""Who stands by leads within this time; so does a code server that was loaded anew."""
 _PORT, _SCHEMA = "5432", "public"
 _LOOPBACK = dict.fromkeys(("127.0.0.1", "::1", ""), "localhost")
 
@@ -49,15 +54,17 @@ _LOOPBACK = dict.fromkeys(("127.0.0.1", "::1", ""), "localhost")
 class Candidacy:
     """Stands for election on behalf of one sensor."""
 
-    def __init__(self, config: HarvestConfig, sensor: str, topics: Sequence[str]) -> None:
-        self.config, self.sensor = config, sensor
+    def __init__(
+        self, config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell
+    ) -> None:
+        self.config, self.sensor, self._orphaned = config, sensor, orphaned
         self._settings = candidate_settings(config)
         self._candidate = Candidate(self._settings, self)
         self.topics = TopicCounts(config.base_kafka, topics)
         self._ticked_at = now()
-        self._guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
+        self.guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
         self._candidate.start()
-        self._guard.start()
+        self.guard.start()
 
     @property
     def holder(self) -> str:
@@ -112,15 +119,41 @@ class Candidacy:
             if now() - self._ticked_at > SILENT_SECONDS:
                 _log.warning("no tick of %s for %.0f s: resigning", self.sensor, SILENT_SECONDS)
                 self.stop()
+                self._tell_if_nobody_leads()
             time.sleep(_GUARD_SECONDS)
+
+    def _tell_if_nobody_leads(self) -> None:
+        """Report it, for no tick will; a code server that was loaded anew leads within the time."""
+        deadline = time.monotonic() + _SUCCESSOR_SECONDS
+        try:
+            while time.monotonic() < deadline:
+                if self._is_led():
+                    return
+                time.sleep(_GUARD_SECONDS)
+            self._orphaned()
+        except Exception as error:  # noqa: BLE001 - whatever Dagster's storage raises
+            _log.warning("that nobody leads could not be reported: %s", one_line(error))
+
+    def _is_led(self) -> bool:
+        with suppress(psycopg.Error), connect(self.config, "guard") as connection:
+            return any(not row.expired for row in leases.read(connection, self.config.name))
+        return False
 
 
 _candidacies: dict[str, Candidacy] = {}
 _lock = threading.Lock()
 
 
-def candidacy_of(config: HarvestConfig, sensor: str, topics: Sequence[str]) -> Candidacy:
+def _nothing() -> None:
+    """Tell nobody."""
+
+
+def candidacy_of(
+    config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell = _nothing
+) -> Candidacy:
     """Find this process's candidacy for an outbox, or make it.
+
+    `orphaned` is called when it has resigned for want of ticks, and nobody else has come to lead.
 
     It is made anew when it has ended, or is to be configured in another way; the old one hands over
     first, outside of the lock, so that no other harvest's tick waits for it.
@@ -129,7 +162,7 @@ def candidacy_of(config: HarvestConfig, sensor: str, topics: Sequence[str]) -> C
         _refuse_doubles(config, sensor)
         found = _candidacies.get(config.name)
         if found is None:
-            found = _candidacies[config.name] = Candidacy(config, sensor, topics)
+            found = _candidacies[config.name] = Candidacy(config, sensor, topics, orphaned)
         if not found.over and found.config == config:
             found.ticked()
             return found
@@ -139,7 +172,7 @@ def candidacy_of(config: HarvestConfig, sensor: str, topics: Sequence[str]) -> C
             del _candidacies[config.name]
     if found.failure is not None:
         raise HarvestStateError(str(found.failure))
-    return candidacy_of(config, sensor, topics)
+    return candidacy_of(config, sensor, topics, orphaned)
 
 
 def _refuse_doubles(config: HarvestConfig, sensor: str) -> None:

@@ -23,9 +23,11 @@ from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
 
 _CONNECT_SECONDS = 3
 _STATEMENT = "SELECT set_config('statement_timeout', '10s', false)"
+_PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
 
 
 class OutboxResource(dg.ConfigurableResource[None]):
@@ -60,6 +62,13 @@ class OutboxResource(dg.ConfigurableResource[None]):
             application_name=f"harvest {purpose}"[:63],
         ) as connection:
             connection.execute(_STATEMENT)
+            yield connection
+
+    @contextmanager
+    def reading(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:
+        """Connect likewise, to look at the outbox: by its index, past rows that are dead."""
+        with self.connection(purpose) as connection:
+            connection.execute(_PLANS)
             yield connection
 
     def stash(self, target: Any, messages: Message | Iterable[Message]) -> int:  # noqa: ANN401 - whatever `stash` takes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -96,6 +97,29 @@ def test_silence_ends_it(place: Place, stands: Candidacy, monkeypatch: pytest.Mo
     assert again is not stands
     until(lambda: again.leads(0))
     again.stop()
+
+
+def test_that_nobody_leads_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the ticks have ceased and nobody else leads, there is no tick to tell it."""
+    told = threading.Event()
+    alone = candidacy_of(place.config(), SENSOR, [], told.set)
+    until(lambda: alone.leads(0))
+    monkeypatch.setattr(candidacy, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(candidacy, "_SUCCESSOR_SECONDS", 1.0)
+    assert told.wait(30)
+
+
+def test_a_successor_is_no_news(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another candidate takes over in time, the check stays as it is."""
+    told = threading.Event()
+    first = candidacy_of(place.config(), SENSOR, [], told.set)
+    until(lambda: first.leads(0))
+    second = Candidacy(place.config(), SENSOR, [], told.set)
+    monkeypatch.setattr(first, "_ticked_at", 0.0)
+    until(lambda: second.leads(0))
+    first.guard.join(30)
+    assert not told.is_set()
+    second.stop()
 
 
 def test_another_configuration_begins_anew(place: Place, stands: Candidacy) -> None:
