@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import dagster as dg
+from dagster_shared.record import replace
 from pydantic import Field
 
 from harvest_dagster.orchestration.definitions import harvest_definitions
@@ -110,8 +111,13 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
         default=False, description="whether the sensor is on without anybody's hand"
     )
 
-    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:  # noqa: ARG002 - Dagster's
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Make what `harvest_definitions` makes."""
+        return _without_topics_of_others(
+            self._definitions(), str(context.defs_module_path), self.key
+        )
+
+    def _definitions(self) -> dg.Definitions:
         return harvest_definitions(
             self._harvest(),
             key=self.key,
@@ -135,3 +141,20 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
             retention=self.retention,
             drain_timeout=self.drain_timeout,
         )
+
+
+_makers: dict[tuple[str, dg.AssetKey], str] = {}
+
+
+def _without_topics_of_others(made: dg.Definitions, project: str, key: str) -> dg.Definitions:
+    """Leave out the topics that another component of this project has made already.
+
+    They are one object, but Dagster writes into each component's assets which file they are of.
+    """
+    assets = [
+        asset
+        for asset in made.assets or ()
+        if not isinstance(asset, dg.AssetSpec)
+        or _makers.setdefault((project, asset.key), key) == key
+    ]
+    return replace(made, assets=assets)

@@ -165,3 +165,16 @@ def test_dg_finds_it() -> None:
     found = dict(get_package_objects_in_module(importlib.import_module(module)))
     assert found == {"OutboxComponent": OutboxComponent}
     assert sys.modules[module].OutboxComponent is OutboxComponent
+
+
+def test_two_components_of_one_topic(load: Load, tmp_path: Path) -> None:
+    """Two files whose outboxes publish to one topic load together."""
+    load(key="first", topics=["both"])
+    (first,) = tmp_path.glob("project_*/defs/outbox")
+    other = first.parent / "other"
+    other.mkdir()
+    text = yaml.safe_dump({"type": TYPE, "attributes": {"key": "second", "topics": ["both"]}})
+    (other / "defs.yaml").write_text(text)
+    graph = load(key="first", topics=["both"]).resolve_asset_graph()
+    parents = {dg.AssetKey([key, "outbox"]) for key in ("first", "second")}
+    assert graph.get(dg.AssetKey(["kafka", "both"])).parent_keys == parents

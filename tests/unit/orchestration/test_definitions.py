@@ -47,6 +47,19 @@ def test_the_lineage_is_one_graph() -> None:
         )
 
 
+def test_two_outboxes_of_one_topic() -> None:
+    """They load together; the topic is one asset, behind both of them."""
+    both = dg.Definitions.merge(
+        harvest_definitions(key="first", topics=["shared", "own"]),
+        harvest_definitions(key="second", topics=["shared"]),
+    )
+    dg.Definitions.validate_loadable(both)
+    graph = both.resolve_asset_graph()
+    first, second = (dg.AssetKey([key, "outbox"]) for key in ("first", "second"))
+    assert graph.get(dg.AssetKey(["kafka", "shared"])).parent_keys == {first, second}
+    assert graph.get(dg.AssetKey(["kafka", "own"])).parent_keys == {first}
+
+
 @pytest.mark.parametrize(
     ("harvest", "key", "says"),
     [
