@@ -90,9 +90,16 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
         default=None, description="what the harvest is called; without it, like its table"
     )
     leader_topic: Text = Field(default=None, description="without it, <name>.neli")
+    leader_group: Text = Field(default=None, description="without it, <name>")
     shards: int = Field(default=1, description="how many leaders share the outbox's keys")
+    heartbeat_timeout: Text = Field(
+        default="5s", description="how long a leader may go without a proof, as 5s or 500ms"
+    )
     delivery: Literal["exactly_once", "at_least_once"] = Field(
         default="exactly_once", description="exactly_once or at_least_once"
+    )
+    marks: Literal["claims", "rows"] = Field(
+        default="claims", description="claims, or rows where goharvest reaps too"
     )
     on_rejected: Literal["hold_key", "skip"] = Field(
         default="hold_key", description="what a parked record does to its key: hold_key or skip"
@@ -103,6 +110,7 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
     drain_timeout: Text = Field(
         default="10s", description="how long what is in flight may take to settle, at a hand-over"
     )
+    max_in_flight_records: int | None = Field(default=None, description="what back-pressure allows")
     topics: list[str] = Field(default=[], description="the topics that it publishes to")
     upstream: list[str] = Field(
         default=[], description="the assets that stash into it, each as key or prefix/key"
@@ -135,11 +143,19 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
                 settings=kafka.settings,
                 producer_settings=kafka.producer_settings,
             ),
-            neli=NeliResource(name=self.name, leader_topic=self.leader_topic, shards=self.shards),
+            neli=NeliResource(
+                name=self.name,
+                leader_topic=self.leader_topic,
+                leader_group=self.leader_group,
+                shards=self.shards,
+                heartbeat_timeout=self.heartbeat_timeout,
+            ),
             delivery=self.delivery,
+            marks=self.marks,
             on_rejected=self.on_rejected,
             retention=self.retention,
             drain_timeout=self.drain_timeout,
+            max_in_flight_records=self.max_in_flight_records,
         )
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import dagster as dg
 import psycopg
+from confluent_kafka import Producer
 from pydantic import Field
 
 from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.config import HarvestConfig, Limits
 from harvest_dagster.harvest.durations import parse_duration
+from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
@@ -96,6 +98,16 @@ class KafkaResource(dg.ConfigurableResource[None]):
             return {**own, "bootstrap.servers": self.bootstrap_servers}
         return own if "bootstrap.servers" in own else {**load_settings().kafka_config(), **own}
 
+    def check(self) -> None:
+        """Raise a ConfigError for a setting that librdkafka does not know, or can't read.
+
+        A client without brokers tells: it calls nobody.
+        """
+        given = {**self.settings, **self.producer_settings}
+        places = {"bootstrap.servers", "metadata.broker.list"}
+        settings = {key: value for key, value in given.items() if key not in places}
+        make(Producer, client_settings(settings, {}, {}))
+
     def ensure_topic(self, topic: str, partitions: int = 4) -> bool:
         """Create a topic that is missing; tell whether it was."""
         return ensure_topic(self.config(), topic, partitions)
@@ -142,6 +154,7 @@ class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
         """Raise a ConfigError for whatever is wrong in itself, wherever the servers may be."""
         with self.process_config_and_initialize_cm() as here:
             url = here.outbox.postgres or "postgresql://nowhere"
+            here.kafka.check()
             here._config(url, {"bootstrap.servers": "nowhere:9092", **here.kafka.settings})  # noqa: SLF001 - one of us
 
     def _config(self, url: str, kafka: KafkaConfig) -> HarvestConfig:

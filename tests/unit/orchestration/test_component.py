@@ -38,6 +38,10 @@ ATTRIBUTES = {
     },
     "name": "the shop",
     "leader_topic": "shop-leaders",
+    "leader_group": "shop-candidates",
+    "heartbeat_timeout": "8s",
+    "marks": "rows",
+    "max_in_flight_records": 500,
     "shards": 2,
     "delivery": "at_least_once",
     "on_rejected": "skip",
@@ -111,7 +115,10 @@ def test_its_resource_has_what_is_given(load: Load, monkeypatch: pytest.MonkeyPa
         "skip",
         86_400.0,
     )
-    assert config.limits.queue_timeout == 5.0
+    assert (config.leader_group, config.marks) == ("shop-candidates", "rows")
+    limits = config.limits
+    assert (limits.queue_timeout, limits.heartbeat_timeout) == (5.0, 8.0)
+    assert limits.max_in_flight_records == 500
 
 
 def test_no_value_of_the_environment_is_in_the_definitions(
