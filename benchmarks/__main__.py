@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 _PARTS = {
-    "stash": Part("--rounds 3 --records 200000", 75),
+    "stash": Part("--rounds 3 --records 150000", 65),
     "paths": Part("--rounds 2 --records 100000", 45),
     "harvest": Part("--rounds 2 --records 500000", 160),
     "growth": Part("--rounds 2", 180),
@@ -62,10 +62,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=_ALL, metavar="NAME", default=[*_PARTS])
     given = parser.parse_args()
     with _servers():
-        found = _measure(given.only)
-    _tell_times(found)
-    known = json.loads(_RAW.read_text(encoding="utf-8")) if _RAW.exists() else {}
-    _RAW.write_text(json.dumps({**known, **found}, indent=1) + "\n", encoding="utf-8")
+        machine = describe()
+        for name in given.only:
+            _keep(name, _measure(name) | {"machine": machine})
+    _tell_times(given.only)
     page.write(_RAW)
 
 
@@ -82,26 +82,33 @@ def _servers() -> Iterator[None]:
         embedded.down(_HOME, say=_say)
 
 
-def _measure(names: list[str]) -> dict[str, Any]:
-    found, machine = {}, describe()
-    for name in names:
-        began, options = time.monotonic(), _ALL[name].options
-        _say(f"{name} {options}")
-        command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *options.split()]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        found[name] = {
-            **json.loads(done.stdout),
-            "settings": options,
-            "on": datetime.now(UTC).date().isoformat(),
-            "took seconds": round(time.monotonic() - began),
-            "machine": machine,
-        }
+def _measure(name: str) -> dict[str, Any]:
+    began, options = time.monotonic(), _ALL[name].options
+    _say(f"{name} {options}")
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *options.split()]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return {
+        **json.loads(done.stdout),
+        "settings": options,
+        "on": datetime.now(UTC).date().isoformat(),
+        "took seconds": round(time.monotonic() - began),
+    }
+
+
+def _keep(name: str, measured: dict[str, Any]) -> None:
+    """Write down a part at once, so that a later one that fails does not take it along."""
+    text = json.dumps(_known() | {name: measured}, indent=1)
+    _RAW.write_text(text + "\n", encoding="utf-8")
+
+
+def _known() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_RAW.read_text(encoding="utf-8")) if _RAW.exists() else {}
     return found
 
 
-def _tell_times(found: dict[str, Any]) -> None:
+def _tell_times(names: list[str]) -> None:
     """Tell how long each part took, and how long it may."""
-    took = {name: part["took seconds"] for name, part in found.items()}
+    took = {name: _known()[name]["took seconds"] for name in names}
     for name, seconds in took.items():
         _say(f"{name:8} {seconds:4} s of {_ALL[name].seconds} s")
     _say(f"{'all':8} {sum(took.values()):4} s of {sum(_ALL[name].seconds for name in took)} s")

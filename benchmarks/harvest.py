@@ -26,7 +26,7 @@ from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
 
 _PLAIN = "plain loop, in transactions"
-_HOT = 3000
+_HOT = 2000
 """At least once sends a hot key's records one by one, so fewer of them tell its rate."""
 _WIDE = {"max_in_flight_records": 4000, "mark_query_records": 1000}
 
