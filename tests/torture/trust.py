@@ -32,10 +32,13 @@ def journal_trust(journal: TextIO) -> None:
         journal.write(f"{word} {epoch} {at}\n")
         journal.flush()
 
-    def begun(self: Terms, lease: Lease, until: float) -> None:
+    def begun(self: Terms, lease: Lease, until: float) -> bool:
         note("begin", lease.epoch, now())
         note("until", lease.epoch, until)
-        begin(self, lease, until)
+        held = begin(self, lease, until)
+        if not held:
+            note("end", lease.epoch, now())
+        return held
 
     def extended(self: Terms, lease: Lease, until: float) -> bool:
         still = extend(self, lease, until)
