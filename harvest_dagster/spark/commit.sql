@@ -2,8 +2,9 @@
 SELECT pg_advisory_xact_lock(hashtextextended('harvest.written ' || %s, 0))
 
 -- written: the last write of a key
-SELECT write, batch, outbox, messages, first_id, last_id, tables, stream, total
-  FROM harvest.written WHERE key = %s
+SELECT write, batch, outbox, messages, first_id, last_id, tables
+     , harvest_written.stream, harvest_written.total -- so that an error says where they are missing
+  FROM harvest.written AS harvest_written WHERE key = %s
 
 -- is_another: whether two names are those of two tables
 SELECT to_regclass(%s) <> to_regclass(%s)

@@ -106,8 +106,17 @@ def test_no_password_in_an_error(spark: SparkSession, write: Write) -> None:
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_database_of_an_older_version(spark: SparkSession, write: Write, rows: Rows) -> None:
+@pytest.mark.parametrize(
+    "older",
+    [
+        "DROP TABLE harvest.staged, harvest.written",
+        "ALTER TABLE harvest.written DROP COLUMN stream",
+    ],
+)
+def test_a_database_of_an_older_version(
+    spark: SparkSession, write: Write, rows: Rows, older: str
+) -> None:
     """Where the schema lacks what Spark needs, it is said how to add it."""
-    rows("DROP TABLE harvest.staged, harvest.written")
+    rows(older)
     with pytest.raises(PySparkException, match="run `harvest outbox migrate`"):
         write(spark.range(1).selectExpr("'v' AS value"), topic="t")
