@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.conftest import busy, settle
-from tests.faults.deliveries import DELIVERIES
+from tests.faults.deliveries import BOTH, DELIVERIES
 from tests.integration.harvest.account import PLAIN, read
 from tests.integration.harvest.load import Load
 from tests.integration.harvest.place import a_while, until
@@ -53,7 +53,7 @@ def test_tours_killed_in_a_row(
     settle(place, delivery)
 
 
-@DELIVERIES
+@BOTH
 def test_a_killed_leader_is_replaced(place: Place, spawn: Spawn, delivery: str) -> None:
     """Of two candidates, the other takes over when the leader is killed under load."""
     place.put(4000)
