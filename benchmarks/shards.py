@@ -25,7 +25,6 @@ from harvest_dagster.harvest.tour import Tour
 
 _SHARDS = (1, 2, 4)
 _MOONSHOT = {2: 1.0}
-_SETTLE_SECONDS = 3
 _LOOK_SECONDS = 0.01
 
 
@@ -59,9 +58,10 @@ def main() -> None:
 
 def _drain(shards: int, records: int) -> float:
     with place(shards) as here, ExitStack() as stack:
-        for shard in range(shards):
-            stack.enter_context(process(here, shard, shards))  # it closes their input, and waits
-        time.sleep(_SETTLE_SECONDS)
+        # It closes their input in the end, and waits.
+        leaders = [stack.enter_context(process(here, n, shards)) for n in range(shards)]
+        for leader in leaders:
+            _wait_until_ready(leader)
         here.commit(records)
         start = time.perf_counter()
         with psycopg.connect(here.url, autocommit=True) as connection:
@@ -74,8 +74,15 @@ def process(here: Place, shard: int, shards: int) -> subprocess.Popen[bytes]:
     """Start the leader of a shard, which ends when its input does."""
     command = [sys.executable, "-m", "benchmarks.shards", "--child"]
     return subprocess.Popen(
-        [*command, here.as_json(), str(shard), str(shards)], stdin=subprocess.PIPE
+        [*command, here.as_json(), str(shard), str(shards)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
+
+
+def _wait_until_ready(leader: subprocess.Popen[bytes]) -> None:
+    if leader.stdout is None or not leader.stdout.readline():
+        raise SystemExit("a leader ended before it could lead")
 
 
 def _harvest(here: Place, shard: int, shards: int) -> None:
@@ -86,6 +93,9 @@ def _harvest(here: Place, shard: int, shards: int) -> None:
     tour = Tour(config, lease, lambda: True)
     thread = threading.Thread(target=tour.run)
     thread.start()
+    while tour.recovery is None and thread.is_alive():
+        time.sleep(_LOOK_SECONDS)
+    print("ready", flush=True)
     sys.stdin.read()
     tour.drain(10)
     thread.join()
