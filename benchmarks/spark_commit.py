@@ -1,0 +1,143 @@
+"""What a write of Spark's does in PostgreSQL, without Spark: raw COPY, and the commit alone."""
+
+from __future__ import annotations
+
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import psycopg
+import pyarrow as pa
+from pyspark.sql.types import StringType, StructType
+
+from benchmarks.place import Place, place
+from benchmarks.report import Result
+from harvest_dagster.spark import staging
+from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows
+from harvest_dagster.spark.commit import Request, commit
+from harvest_dagster.spark.messages import MessageEncoder
+from harvest_dagster.spark.moves import messages_move
+from harvest_dagster.spark.options import Options
+from harvest_dagster.spark.plan import Plan, make_plan
+from harvest_dagster.spark.staging import Staged
+
+CONNECTIONS = 2
+BATCH = 10_000
+_ENCODED = 20
+"""So many batches are encoded, and sent over and over: ten million messages take no memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What something has cost PostgreSQL."""
+
+    seconds: float
+    wal: int
+
+
+def raw(here: Place, count: int) -> float:
+    """Copy what was encoded before, over as many connections as there are tasks."""
+    planned = _plan(here, creates=False)
+    batches = [memoryview(copy_rows(planned.encoder(batch))) for batch in _batches(_ENCODED)]
+    names = ", ".join(column.name for column in planned.staging.columns)
+    statement = f"COPY outbox ({names}) FROM STDIN (FORMAT binary)"
+    start = time.perf_counter()
+    _in_parallel(here.url, statement, batches, count // CONNECTIONS)
+    return time.perf_counter() - start
+
+
+def commits(count: int) -> list[Result]:
+    """Measure the commit of what is staged: the table attached, and what it would be to move it."""
+    with place() as here, psycopg.connect(here.url, autocommit=True) as watching:
+        planned = _plan(here)
+        start = _position(watching)
+        done = _stage(here, planned, count)
+        staged = _position(watching) - start
+        moved = _commit(watching, planned, done, attach_from=count + 1, undo=True)
+        attached = _commit(watching, planned, done, attach_from=1)
+    move = f"INSERT ... SELECT of {count:,}"
+    return [
+        Result(f"commit() of {count:,}: attach", attached.seconds, "s"),
+        Result(move, moved.seconds, "s", "attach", moved.seconds / attached.seconds),
+        Result(f"WAL of staging {count:,}, logged", staged / count, "bytes a message"),
+        Result(f"WAL of commit() of {count:,}: attach", attached.wal / count, "bytes a message"),
+        Result(f"WAL of {move}", moved.wal / count, "bytes a message"),
+    ]
+
+
+def _plan(here: Place, *, creates: bool = True) -> Plan:
+    schema = StructType().add("key", StringType()).add("value", StringType())
+    options = Options.read({"url": here.url, "topic": here.topic})
+    return make_plan(options, schema, creates=creates)
+
+
+def _stage(here: Place, planned: Plan, count: int) -> Staged:
+    """Stage all as one attempt, by as many connections as there are tasks."""
+    attempt = 1
+    first = struct.pack("!q", attempt)
+    batches = [memoryview(copy_rows(planned.encoder(each), first)) for each in _batches(_ENCODED)]
+    names = ", ".join(["harvest_attempt", *(column.name for column in planned.staging.columns)])
+    into = planned.staging.table.sql
+    _in_parallel(
+        here.url, f"COPY {into} ({names}) FROM STDIN (FORMAT binary)", batches, count // CONNECTIONS
+    )
+    with psycopg.connect(here.url, autocommit=True) as connection:
+        connection.execute("UPDATE harvest.staged SET copied = %s", (count,))
+        staging.settle(connection, planned.staging, [Staged(attempt, count)])
+    return Staged(attempt, count)
+
+
+def _batches(number: int) -> list[pa.RecordBatch]:
+    starts = range(0, number * BATCH, BATCH)
+    return [_batch(range(start, start + BATCH)) for start in starts]
+
+
+def _batch(numbers: range) -> pa.RecordBatch:
+    keys = pa.array([str(n % 1000) for n in numbers])
+    return pa.record_batch({"key": keys, "value": pa.array([str(n).ljust(100) for n in numbers])})
+
+
+def _in_parallel(url: str, statement: str, batches: list[memoryview], each: int) -> None:
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        halves = [pool.submit(_copy, url, statement, batches, each) for _ in range(CONNECTIONS)]
+        for half in halves:
+            half.result()
+
+
+def _copy(url: str, statement: str, batches: list[memoryview], count: int) -> None:
+    with (
+        psycopg.connect(url) as connection,
+        connection.cursor().copy(statement) as into,
+    ):
+        into.write(HEAD)
+        for number in range(count // BATCH):
+            into.write(batches[number % len(batches)])
+        into.write(TAIL)
+
+
+def _commit(
+    watching: psycopg.Connection[Any],
+    planned: Plan,
+    done: Staged,
+    *,
+    attach_from: int,
+    undo: bool = False,
+) -> Cost:
+    outbox = cast("MessageEncoder", planned.encoder).outbox.table
+    request = replace(Request(planned.write, None, outbox), attach_from=attach_from)
+    move = messages_move(planned.staging, cast("MessageEncoder", planned.encoder))
+    began, start = _position(watching), time.perf_counter()
+    with staging.connect(planned.url) as connection, connection.transaction(force_rollback=undo):
+        written = commit(connection, request, [move])
+    cost = Cost(time.perf_counter() - start, _position(watching) - began)
+    if written.messages != done.rows:
+        raise RuntimeError(f"{written.messages:,} of {done.rows:,} messages were committed")
+    return cost
+
+
+def _position(connection: psycopg.Connection[Any]) -> int:
+    wal = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
+    row = connection.execute(wal).fetchone()
+    return int(row[0]) if row else 0
