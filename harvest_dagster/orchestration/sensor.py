@@ -7,6 +7,7 @@ that line too, and the next tick tries again.
 
 from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import psycopg
@@ -31,6 +32,9 @@ from harvest_dagster.orchestration.telling import ages
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.refusals import told
 from harvest_dagster.text import one_line, printable
+
+if TYPE_CHECKING:
+    from dagster._core.instance import InstanceRef
 
 _SECONDS = 2  # Dagster looks every 5 s who is due, and what is due in 4.9 s waits for 10
 _EVENTS = 50
@@ -73,7 +77,9 @@ def _tick(
     topics: Sequence[str],
 ) -> dg.SensorResult:
     config = harvest.config()
-    candidacy = candidacy_of(config, names.sensor, topics, _telling(context, names, config))
+    candidacy = candidacy_of(
+        config, names.sensor, topics, telling(context.instance_ref, names, config.name)
+    )
     table = TableName.parse(config.outbox)
     reporter = Reporter(names, Cursor.read(context.cursor))
     with harvest.outbox.reading("sensor") as connection:
@@ -113,16 +119,13 @@ def _result(
     )
 
 
-def _telling(
-    context: dg.SensorEvaluationContext, names: Names, config: HarvestConfig
-) -> Callable[[], None]:
+def telling(where: "InstanceRef | None", names: Names, harvest: str) -> Callable[[], None]:
     """Make what reports to Dagster, when no tick is there to do so, that nobody leads."""
-    where = context.instance_ref
 
     def tell() -> None:
         if where is not None:
             with dg.DagsterInstance.from_ref(where) as instance:
-                verdict = nobody_stands(config.name)
+                verdict = nobody_stands(harvest)
                 instance.report_runless_asset_event(verdict.evaluation(names))
 
     return tell
