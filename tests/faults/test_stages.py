@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.conftest import BUSY, database_set, locked, settle, terminate
-from tests.faults.deliveries import DELIVERIES
+from tests.faults.deliveries import BOTH, DELIVERIES
 from tests.integration.harvest.place import until
 
 if TYPE_CHECKING:
@@ -33,11 +33,16 @@ TIMES = 3
 LONG = pytest.mark.long
 
 
+def cut_a_round(place: Place) -> None:
+    """Cut both connections of a round: either stage may be waiting for the other just now."""
+    for stage in ("mark", "purge"):
+        terminate(place, f"harvest %{stage}")
+
+
 def waits(place: Place, stage: str) -> bool:
     """Tell whether a statement of a stage waits for a lock; see to it that there is one."""
     if stage == "refresh":  # it comes after another has failed
-        terminate(place, "harvest %mark")
-        terminate(place, "harvest %purge")
+        cut_a_round(place)
     query = (
         "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         " AND application_name LIKE %s AND datname = current_database()"
@@ -45,7 +50,7 @@ def waits(place: Place, stage: str) -> bool:
     return bool(place.rows(query, (f"harvest %{stage}",)))
 
 
-@DELIVERIES
+@BOTH
 @pytest.mark.parametrize(
     "stage", ["mark", "purge", *(pytest.param(n, marks=LONG) for n in ("refresh", "candidate"))]
 )
@@ -60,6 +65,22 @@ def test_cut_in_the_midst_of_a_statement(
         with locked(place, HELD_UP[stage]):
             until(lambda: waits(place, stage))
             assert terminate(place, f"harvest %{stage}")
+        settle(place, delivery)
+
+
+@BOTH
+def test_cut_while_it_recovers(place: Place, start_harvest: StartHarvest, delivery: str) -> None:
+    """A leader that is cut off while it settles what a round has left begins to settle anew."""
+    start_harvest(place.config(delivery=delivery, limits=BUSY))
+    until(lambda: place.events("tour_started"))
+    for _ in range(TIMES):
+        place.put(2000)
+        with locked(place, "LOCK TABLE harvest.claim IN EXCLUSIVE MODE"):
+            refreshed = len(place.events("refreshed"))
+            cut_a_round(place)
+            until(lambda: len(place.events("refreshed")) > refreshed)  # noqa: B023 - called at once
+            until(lambda: waits(place, "purge"))  # no record is purged before that is over
+            assert terminate(place, "harvest %purge")
         settle(place, delivery)
 
 
