@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from harvest_dagster.embedded import Servers
 from tests.e2e.browser import browser, chromium
 from tests.e2e.dagster_dev import DagsterDev, dagster_dev
-from tests.e2e.project import Project, new_project
+from tests.e2e.project import Project, new_project, with_kafka_secret
 
 __all__ = ["browser", "chromium", "dagster_ui", "project"]
 
@@ -20,8 +21,10 @@ def dagster_ui(
 ) -> Iterator[DagsterDev]:
     """Dagster with its UI, that no test may stop or break."""
     folder = tmp_path_factory.mktemp("dagster") / "project"
-    with new_project(folder, servers, template) as project, dagster_dev(project) as running:
-        yield running
+    with new_project(folder, servers, template) as project:
+        secretive = with_kafka_secret(project, f"kafka-{uuid.uuid4().hex}")
+        with dagster_dev(secretive) as running:
+            yield running
 
 
 @pytest.fixture

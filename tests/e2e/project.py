@@ -19,6 +19,7 @@ from tests.databases import new_database
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("assets", "resources", "sensors")
+_KAFKA_SECRET = "SHOP_KAFKA_PASSWORD"  # noqa: S105 - a variable's name
 FILES = ("definitions.py", "workspace.yaml", "dagster.yaml")
 
 
@@ -63,6 +64,23 @@ def new_project(folder: Path, servers: Servers, template: str) -> Iterator[Proje
         yield Project(folder, url, servers)
     with psycopg.connect(servers.postgres, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def with_kafka_secret(project: Project, secret: str) -> Project:
+    """Have the harvest's Kafka ask for a secret, as a code location gives one: by the environment.
+
+    It takes no part, since a broker without SASL asks for no password, but goes wherever one goes.
+    """
+    path = project.folder / "resources" / "harvest.py"
+    kafka = f'KafkaResource(settings={{"sasl.password": dg.EnvVar("{_KAFKA_SECRET}")}})'
+    text = path.read_text()
+    assert "KafkaResource()" in text
+    text = text.replace("KafkaResource()", kafka)
+    text = text.replace(
+        "\nfrom harvest_dagster", "\nimport dagster as dg\n\nfrom harvest_dagster", 1
+    )
+    path.write_text(text)
+    return replace(project, more={**project.more, _KAFKA_SECRET: secret})
 
 
 @contextmanager
