@@ -1,6 +1,6 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test faults torture torture-planted lint format types layers docs lock bench profile clean
+.PHONY: help setup demo down test faults torture torture-planted lint format docs lock bench profile audit clean
 BIN := .venv/bin
 
 help:  ## show this
@@ -45,6 +45,9 @@ bench: setup  ## measure, as ratios in one run, and write docs/benchmarks.md
 
 profile: setup  ## see what a harvest's process is busy with
 	@$(BIN)/python -m benchmarks.profile
+
+audit: setup  ## ask the package index whether what is pinned was changed, yanked or has known holes
+	@$(BIN)/python -m scripts.audit
 
 docs: setup  ## write the reference pages from the code, and build the site, strictly
 	@$(BIN)/python -m scripts.reference

@@ -5,8 +5,9 @@ from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from assets.days import DAYS
+from assets.files import write_files
 from harvest_dagster.orchestration import Repeat, stash_key, stash_report
-from harvest_dagster.spark import register, transaction
+from harvest_dagster.spark import progress, register, transaction
 from resources.lake import Lake
 from resources.shop import Shop
 
@@ -29,10 +30,8 @@ def clean_orders(
     """Orders of a day, each once, and with its customer."""
     day = context.partition_key
     raw = spark.spark_session.read.parquet(lake.day("till_orders", day))
-    raw.where("customer IS NOT NULL").dropDuplicates(["order"]).write.mode("overwrite").parquet(
-        lake.day("clean_orders", day)
-    )
-    return dg.MaterializeResult()
+    clean = raw.where("customer IS NOT NULL").dropDuplicates(["order"])
+    return dg.MaterializeResult(metadata=write_files(clean, lake.day("clean_orders", day)))
 
 
 @dg.asset(
@@ -68,7 +67,13 @@ def daily_sales(
     ) as write:
         write.replace(sales, "daily_sales", day=day)
         write.stash(messages, topic="daily-sales")
-    return dg.MaterializeResult(metadata=stash_report(write, sample=sales))
+    return dg.MaterializeResult(
+        metadata={
+            **stash_report(write, sample=sales),
+            "table": "daily_sales",
+            "topic": "daily-sales",
+        }
+    )
 
 
 @dg.asset(
@@ -98,7 +103,9 @@ def large_orders(
         **shop.outbox.options(),
     ) as write:
         write.stash(large, topic="large-orders", order_by=["at"])
-    return dg.MaterializeResult(metadata=stash_report(write, sample=large))
+    return dg.MaterializeResult(
+        metadata={**stash_report(write, sample=large), "topic": "large-orders"}
+    )
 
 
 @dg.asset(
@@ -108,18 +115,27 @@ def large_orders(
     owners=["team:shop"],
 )
 def payment_feed(spark: LazyPySparkResource, lake: Lake, shop: Shop) -> dg.MaterializeResult[None]:
-    """A message for each payment that is new since the last time, as a stream that ends."""
+    """A message for each payment that is new since the last time, as a stream that ends.
+
+    Files of a day that is materialized again are new to the stream, so it remembers, in its
+    checkpoint, which orders are paid. Where that gets too much, a watermark bounds it.
+    """
     shop.kafka.ensure_topic("payments")
     register(spark.spark_session)
-    payments = spark.spark_session.readStream.schema(PAYMENT).parquet(lake.days("till_payments"))
-    stream = (
-        payments.select(F.col("customer").alias("key"), F.struct("*").alias("value"))
-        .writeStream.format("outbox")
-        .options(topic="payments", key="payment_feed", **shop.outbox.options())
-        .option("checkpointLocation", lake.checkpoint("payment_feed"))
-        .trigger(availableNow=True)
-        .start()
+    files = spark.spark_session.readStream.schema(PAYMENT).parquet(lake.days("till_payments"))
+    payments = files.dropDuplicates(["order"])
+    messages = payments.select(F.col("customer").alias("key"), F.struct("*").alias("value"))
+    options = shop.outbox.options()
+    with progress("payment_feed", **options) as write:
+        stream = (
+            messages.writeStream.format("outbox")
+            .options(topic="payments", key="payment_feed", **options)
+            .option("checkpointLocation", lake.checkpoint("payment_feed"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        stream.awaitTermination()
+    sample = spark.spark_session.read.schema(PAYMENT).parquet(lake.days("till_payments"))
+    return dg.MaterializeResult(
+        metadata={**stash_report(write, sample=sample), "topic": "payments"}
     )
-    stream.awaitTermination()
-    stashed = sum(progress.numInputRows for progress in stream.recentProgress)
-    return dg.MaterializeResult(metadata={"stashed": stashed})

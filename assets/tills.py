@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from assets.days import DAYS
+from assets.files import write_files
 from resources.lake import Lake
 
 
@@ -42,8 +43,8 @@ def tills(
     )
     payments = orders.where("customer IS NOT NULL AND cents % 10 > 0").drop("at")
     for name, frame in (("till_orders", orders), ("till_payments", payments)):
-        frame.write.mode("overwrite").parquet(lake.day(name, day))
-        yield dg.MaterializeResult(asset_key=name, metadata={"dagster/row_count": frame.count()})
+        told = write_files(frame, lake.day(name, day))
+        yield dg.MaterializeResult(asset_key=name, metadata=told)
 
 
 def _customer(config: Tills) -> Column:

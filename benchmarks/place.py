@@ -12,7 +12,7 @@ import psycopg
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from harvest_dagster import Message, load_settings, stash
+from harvest_dagster import Message, load_settings
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.harvest.config import HarvestConfig, Limits
 from harvest_dagster.outbox.schema import Kind, create
@@ -20,6 +20,12 @@ from harvest_dagster.postgres.names import TableName
 
 VALUE = 100
 PARTITIONS = 4
+_FILL = """
+    INSERT INTO outbox (kafka_topic, kafka_key, kafka_value, kafka_header_keys, kafka_header_values)
+    SELECT %s, convert_to((n %% %s)::text, 'UTF8'), convert_to(rpad(n::text, %s), 'UTF8'),
+           ARRAY['trace'], ARRAY['ab12cd34'::bytea]
+      FROM generate_series(0, %s - 1) AS n
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +56,15 @@ class Place:
         return json.dumps(asdict(self))
 
     def fill(self, records: int, keys: int = 1000, size: int = VALUE) -> None:
-        """Stash a backlog; each record has one header."""
-        with psycopg.connect(self.url) as connection:
-            stash(connection, (self.message(n, keys, size) for n in range(records)))
+        """Make a backlog of what `message` tells, and have it settle."""
+        self.commit(records, keys, size)
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE outbox")
+
+    def commit(self, records: int, keys: int = 1000, size: int = VALUE) -> None:
+        """Commit so many records at once, by PostgreSQL alone, which is several times as fast."""
+        with psycopg.connect(self.url) as connection:
+            connection.execute(_FILL, [self.topic, keys, size, records])
 
     def message(self, number: int, keys: int, size: int) -> Message:
         """One record, which begins with its number."""

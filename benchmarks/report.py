@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 _EXACT_BELOW = 100
 
 
+class Median(float):
+    """The median of some rounds, which remembers them."""
+
+    samples: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, samples: Sequence[float]) -> Median:
+        """Take the median."""
+        found = cls(statistics.median(samples))
+        found.samples = tuple(samples)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A figure, what it is a ratio of, and what the ratio must be."""
+    """A figure, what it is a ratio of, and what the ratio must be; a moonshot only should be."""
 
     name: str
     value: float
@@ -22,22 +37,24 @@ class Result:
     ratio_to: str = ""
     ratio: float | None = None
     target: str = ""
+    moonshot: float | None = None
 
 
-def medians(rounds: int, contenders: dict[str, Callable[[], float]]) -> dict[str, float]:
+def medians(rounds: int, contenders: dict[str, Callable[[], float]]) -> dict[str, Median]:
     """Let all contenders take turns, so that noise meets each of them alike; tell the medians."""
     found: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds):
         for name, run in contenders.items():
             found[name].append(run())
             print(f"  round {turn + 1}/{rounds} {name}: {found[name][-1]:,.0f}", file=sys.stderr)
-    return {name: statistics.median(values) for name, values in found.items()}
+    return {name: Median.of(samples) for name, samples in found.items()}
 
 
 def report(title: str, results: list[Result], *, as_json: bool) -> None:
     """Print the results."""
     if as_json:
-        print(json.dumps({"benchmark": title, "results": [asdict(r) for r in results]}, indent=2))
+        rows = [as_row(result) for result in results]
+        print(json.dumps({"benchmark": title, "results": rows}, indent=2, allow_nan=False))
         return
     print(f"\n{title}\n")
     print(f"{'':44} {'ratio':>6}  {'target':<10} {'of':<30} {'figure':>14}")
@@ -45,6 +62,19 @@ def report(title: str, results: list[Result], *, as_json: bool) -> None:
         ratio = "" if r.ratio is None else f"{r.ratio:.2f}"
         left = f"{r.name:44} {ratio:>6}  {r.target:<10} {r.ratio_to:<30}"
         print(f"{left} {figure(r.value):>10} {r.unit}")
+
+
+def as_row(result: Result) -> dict[str, Any]:
+    """Write a result down with the rounds behind it; what could not be measured is null."""
+    samples = getattr(result.value, "samples", ()) or (result.value,)
+    told = {**asdict(result), "samples": list(samples)}
+    return {name: _known(value) for name, value in told.items()}
+
+
+def _known(value: Any) -> Any:  # noqa: ANN401 - what a result has
+    if isinstance(value, list):
+        return [_known(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def figure(value: float) -> str:

@@ -14,7 +14,7 @@ from benchmarks.place import Place, place
 from benchmarks.report import Result, medians, report
 from harvest_dagster.harvest.heap import settle_heap
 
-_SIZES = {100: 200_000, 1_000: 100_000, 100_000: 3_000}
+_SIZES = {100: 150_000, 1_000: 75_000, 100_000: 1_500}
 """How large, and how many."""
 _BATCH_BYTES, _MOST = 10_000_000, 5_000
 _DELIVERIES = {"exactly_once": True, "at_least_once": False}

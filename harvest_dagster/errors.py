@@ -7,6 +7,7 @@
     ├── TransactionError  stash was called where no transaction of the caller's can be open
     ├── EmbeddedError     PostgreSQL or Kafka of this machine could not be set up or started
     ├── KafkaError        Kafka could not be reached, or refused what a client of ours asked
+    ├── ClockError        this machine's clock is so wrong that Kafka refuses its messages
     ├── FencedError       another leader has the lease: nothing more may be written
     └── HarvestStateError a harvest was asked for what it can't do in its state
 
@@ -42,6 +43,10 @@ class EmbeddedError(HarvestError):
 
 class KafkaError(HarvestError):
     """Kafka could not be reached, or refused what a client of ours asked."""
+
+
+class ClockError(HarvestError):
+    """The clock of this machine is so wrong that Kafka refuses the messages it stamps."""
 
 
 class FencedError(HarvestError):

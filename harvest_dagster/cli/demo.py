@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,7 +34,7 @@ def demo(*, ui: bool) -> None:
     The servers and the UI go on running; Ctrl-C before the end stops what it started. With servers
     of your own (HARVEST_POSTGRES) it uses those.
     """
-    ui = ui and can_show()
+    since, ui = time.monotonic(), ui and can_show()
     steps = 6 if ui else 3
     with _servers(steps):
         settings, outbox = chosen(None, None)
@@ -46,7 +47,7 @@ def demo(*, ui: bool) -> None:
         click.echo(f"3/{steps}  one transaction that commits, and one that rolls back")
         with connected(settings) as connection:
             _order_twice(connection, outbox)
-        url = show_in_dagster(settings, outbox, _say) if ui else None
+        url = show_in_dagster(settings, outbox, _say, since) if ui else None
     click.echo(
         f"\nSee it in Dagster's UI: {url or '`harvest dev dagster`'}"
         "\nLook around: `harvest status`, `harvest outbox stats`, `harvest dev psql`."

@@ -40,7 +40,9 @@ def can_show() -> bool:
     return find_spec("dagster_webserver") is not None and Path("workspace.yaml").exists()
 
 
-def show_in_dagster(settings: Settings, outbox: Outbox, say: Callable[[str], None]) -> str:
+def show_in_dagster(
+    settings: Settings, outbox: Outbox, say: Callable[[str], None], since: float
+) -> str:
     """Start Dagster, materialise assets, and wait until Kafka has it all; tell the UI's URL."""
     # What it needs comes with the `embedded` extra.
     from harvest_dagster.embedded import background_ui  # noqa: PLC0415
@@ -49,7 +51,9 @@ def show_in_dagster(settings: Settings, outbox: Outbox, say: Callable[[str], Non
     shown = _Shown(*background_ui.start(settings.home, say), say)
     # Before any asset, for on a small machine a run that starts would hold up the tour's.
     _await(lambda: not _waiting(settings, outbox), "the outbox is empty")
-    say("the sensor leads: the messages stashed above are in Kafka")
+    took = time.monotonic() - since
+    say(f"the sensor leads: the messages stashed above are in Kafka, {took:.0f} s after the start;")
+    say(f"the tour that brought them: {shown.url}/runs")
     shown.materialize(["orders"], _ORDERS)
     click.echo("5/6  Spark: a day's orders cleaned and summed up; a row and a message of each sum")
     shown.materialize(_SALES, {}, str(datetime.now(UTC).date() - timedelta(days=1)))

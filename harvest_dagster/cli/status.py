@@ -17,7 +17,8 @@ from harvest_dagster.cli.options import (
 from harvest_dagster.cli.show import print_json, print_table
 from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest.meter import Backlog
-from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_status
+from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_held, read_status
+from harvest_dagster.text import printable
 
 _EVENTS = 5
 _REASONS = 5
@@ -29,17 +30,18 @@ _REASONS = 5
 @outbox_option
 @postgres_option
 def status(*, as_json: bool, name: str | None, outbox: str | None, postgres: str | None) -> None:
-    """Show who leads, what waits, what is in flight, what is set aside, and what happened last."""
+    """Show who leads, what waits, is in flight, set aside or held, and what happened last."""
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
         found = read_status(connection, place.table, name or str(place.table), events=_EVENTS)
+        held = read_held(connection, found.name)
     if as_json:
-        print_json(asdict(found))
+        print_json({**asdict(found), "held": held})
     else:
-        _print(found)
+        _print(found, held)
 
 
-def _print(found: Status) -> None:
+def _print(found: Status, held: dict[str, str]) -> None:
     print_table(
         ("harvest", found.name),
         [
@@ -50,6 +52,7 @@ def _print(found: Status) -> None:
             ("in flight", _flight(found.in_flight)),
             ("parked", _parked(found.parked)),
             *(("", f"{n:,}: {reason}") for reason, n in [*found.parked.reasons.items()][:_REASONS]),
+            *(("held", f"{printable(topic)}: {printable(why)}") for topic, why in held.items()),
         ],
     )
     click.echo()

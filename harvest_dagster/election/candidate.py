@@ -72,7 +72,8 @@ class Candidate:
 
     def __init__(self, settings: CandidateSettings, listener: Listener) -> None:
         self.settings = settings
-        self.holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        label = settings.label or f"{socket.gethostname()}:{os.getpid()}"
+        self.holder = f"{label}:{uuid.uuid4().hex[:6]}"
         self.failure: BaseException | None = None
         self._terms, self._trouble = Terms(), Trouble()
         self._registry = Registry(settings, self.holder)
@@ -174,7 +175,8 @@ class Candidate:
         return True
 
     def _abandon(self) -> None:
-        """Take what is held away from a thread that hangs."""
+        """Take what is held away from a thread that hangs, and what it may yet acquire."""
+        self._terms.close(HANGS)
         for shard in self._terms.shards():
             lease = self._terms.fence(shard, HANGS)
             if lease is not None:

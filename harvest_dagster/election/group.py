@@ -57,7 +57,7 @@ class Group:
         self.owned: set[int] = set()
         self._leave_seconds = settings.session_seconds
         self._leaving = False
-        self._in_callback = False
+        self.in_callback = False
         self.asked_at: float | None = None
         self._answer: Callable[[], None] | None = None
         self._consumer: Consumer = make(Consumer, _consumer_settings(settings, self._answered))
@@ -78,7 +78,7 @@ class Group:
         It raises a KafkaException if the coordinator said no. It does not block, and the answer
         comes with a later poll; but in a callback, where nobody polls, it waits for the answer.
         """
-        if self._in_callback:
+        if self.in_callback:
             asked_at = now()
             _check(self._consumer.commit(offsets=self._offsets(), asynchronous=False))
             return asked_at
@@ -122,11 +122,11 @@ class Group:
     def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if self._leaving:  # then this is another thread, and nothing is held any more
             return
-        self._in_callback = True
+        self.in_callback = True
         try:
             self._on_revoked(self._ours(partitions))
         finally:
-            self._in_callback = False
+            self.in_callback = False
         self.owned.difference_update(self._ours(partitions))
 
     def _lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -88,8 +88,3 @@ def read(
     values = {"name": name, "kinds": list(kinds), "since": since_seconds, "limit": limit}
     with connection.cursor(row_factory=class_row(Event)) as cursor:
         return cursor.execute(_SQL["read"].text, values).fetchall()
-
-
-def trim(connection: psycopg.Connection[Any], name: str, keep_days: int) -> int:
-    """Forget the events of an outbox that are older; tell how many."""
-    return connection.execute(_SQL["trim"].text, {"name": name, "days": keep_days}).rowcount

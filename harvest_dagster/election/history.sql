@@ -11,7 +11,3 @@ SELECT id, at, name, shard, epoch, leader_id, kind, detail
         OR at >= clock_timestamp() - make_interval(secs => %(since)s::float8))
  ORDER BY at DESC, id DESC
  LIMIT %(limit)s
-
--- trim: forget what is too old
-DELETE FROM harvest.event
- WHERE name = %(name)s AND at < clock_timestamp() - make_interval(days => %(days)s)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import psycopg
+from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
@@ -65,6 +66,15 @@ def acquire(
 ) -> Lease:
     """Take the lease under the next epoch, whoever has it: Kafka has decided that already."""
     values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
+    try:
+        return _acquire(connection, values)
+    except UniqueViolation:
+        # Of two who make the row at once, one can be told so by the index that has the epoch, which
+        # an upsert by (name, shard) does not look at. The row is there now.
+        return _acquire(connection, values)
+
+
+def _acquire(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> Lease:
     with connection.cursor(row_factory=class_row(Lease)) as cursor:
         lease = cursor.execute(SQL["acquire"].text, values).fetchone()
     if lease is None:

@@ -17,7 +17,13 @@ from harvest_dagster.errors import OutboxError
 _CONNECT_SECONDS = 3
 _LOCK = "1s"
 _STATEMENT = "3s"
-_SILENCE_MS = 3000
+_SILENCE: dict[str, Any] = {
+    "tcp_user_timeout": 3000,
+    # For a machine that took the question, and vanished before it answered.
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 2,
+}
 
 # A standby that was just promoted, or the primary that was, refuses writes for a while.
 UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)
@@ -90,13 +96,13 @@ class Registry:
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None:
-            connection = psycopg.connect(
+            self._connection = psycopg.connect(
                 self._settings.postgres_url,
                 autocommit=True,
                 application_name="harvest candidate",
                 connect_timeout=_CONNECT_SECONDS,
-                tcp_user_timeout=_SILENCE_MS,
+                **_SILENCE,
             )
-            connection.execute(lease.SQL["patience"].text, {"lock": _LOCK, "all": _STATEMENT})
-            self._connection = connection
+            patience = {"lock": _LOCK, "all": _STATEMENT}
+            self._connection.execute(lease.SQL["patience"].text, patience)
         return self._connection

@@ -54,12 +54,13 @@ class Standing:
         self._failures = 0
         self._database_failed_at: float | None = None
         self._leave: str | None = None
+        self._revoking: dict[int, threading.Event] = {}
         self._group = Group(settings, self._assigned, self._revoked, self._lost)
 
     def serve(self, stop: threading.Event) -> str:
         """Stand until stopped, or until it is better to leave; tell why it ended."""
         while not stop.is_set() and self._leave is None:
-            self._poll()
+            self._poll(_POLL_SECONDS if self._group.asked_at is None else _ANSWER_SECONDS)
             if now() >= self._next_settling:
                 self._next_settling = now() + self._settings.heartbeat_seconds
                 self._settled()
@@ -74,9 +75,9 @@ class Standing:
         self._fence(self._terms.shards(), FAILED)
         self._group.leave()
 
-    def _poll(self) -> None:
+    def _poll(self, seconds: float) -> None:
         try:
-            self._group.poll(_POLL_SECONDS if self._group.asked_at is None else _ANSWER_SECONDS)
+            self._group.poll(seconds)
         except KafkaException as error:
             self._trouble.report("kafka", f"Kafka: {kafka_refusals.told(error)}")
             if is_topic_gone(error):
@@ -139,8 +140,8 @@ class Standing:
         if until <= now():
             return  # by a proof that took so long a term would be over before it begins
         lease = self._registry.acquire(shard, self._left(until))
-        self._terms.begin(lease, until)
-        self._dispatcher.acquired(lease)
+        if self._terms.begin(lease, until):
+            self._dispatcher.acquired(lease)
 
     def _renew(self, held: Lease, until: float) -> None:
         try:
@@ -194,17 +195,26 @@ class Standing:
     def _revoke(self, shards: Iterable[int], reason: str) -> None:
         """Let the listener finish, for so long; go on to prove leadership meanwhile."""
         leases = [lease for shard in shards if (lease := self._terms.ending(shard))]
-        waits = {lease.shard: self._dispatcher.revoked(lease) for lease in leases}
+        waits = {lease.shard: self._tell_revoked(lease) for lease in leases}
         deadline = now() + self._settings.drain_seconds
         while (left := self._unfinished(waits)) and now() < deadline:
             waits[left[0]].wait(_DRAIN_POLL_SECONDS)
             if now() >= self._next_proof:
                 self._prove(owned=())
+            if not self._group.in_callback:
+                self._poll(0.0)  # the answer to the proof comes with it
         self._fence(self._unfinished(waits), UNDRAINED)
         for lease in leases:
+            self._revoking.pop(lease.shard, None)
             if self._terms.end(lease.shard) is not None:
                 self._answered(partial(self._registry.revoked, lease, reason))
         self._settled()
+
+    def _tell_revoked(self, lease: Lease) -> threading.Event:
+        """Tell once, also if Kafka revokes while the shard is being handed over anyway."""
+        if lease.shard not in self._revoking:
+            self._revoking[lease.shard] = self._dispatcher.revoked(lease)
+        return self._revoking[lease.shard]
 
     def _unfinished(self, waits: dict[int, threading.Event]) -> list[int]:
         held = self._terms.shards()

@@ -29,12 +29,22 @@ class Terms:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._terms: dict[int, _Term] = {}
+        self._closed: str | None = None
         self.unsettled: deque[tuple[Lease, str]] = deque()
 
-    def begin(self, lease: Lease, until: float) -> None:
-        """Hold a lease that was just acquired."""
+    def begin(self, lease: Lease, until: float) -> bool:
+        """Hold a lease that was just acquired, unless no more may be; tell whether it is held."""
         with self._lock:
+            if self._closed is not None:
+                self.unsettled.append((lease, self._closed))
+                return False
             self._terms[lease.shard] = _Term(lease, until)
+            return True
+
+    def close(self, reason: str) -> None:
+        """Hold no term from now on that is not held yet."""
+        with self._lock:
+            self._closed = reason
 
     def extend(self, lease: Lease, until: float) -> bool:
         """Trust a term for longer, unless it has run out: then it is over for good."""

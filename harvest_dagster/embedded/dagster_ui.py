@@ -69,7 +69,11 @@ class DagsterUi:
         while process.is_alive(self.process):
             servers.look()
             time.sleep(_LOOK)
-        raise EmbeddedError("Dagster ended by itself: what it said is above; start it again")
+        raise EmbeddedError(
+            "Dagster ended by itself, as it does when its daemon or its webserver dies: what it"
+            " said is above; run `harvest dev dagster` again, and the harvest goes on from where it"
+            " was"
+        )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 Key: TypeAlias = "bytes | str | None"
@@ -26,6 +26,8 @@ class Record(NamedTuple):
 Row: TypeAlias = (
     "tuple[int, str, Key, bytes | str | None, list[str], list[bytes | str | None], int | None]"
 )
+
+Headers: TypeAlias = "list[tuple[str, bytes | str | None]]"
 
 
 @dataclass(slots=True)
@@ -107,6 +109,29 @@ class Window:
 
     def _has_room(self, least: int) -> bool:
         return self._limit - self.records >= least and self.size < self._size_limit
+
+
+def headers_of(names: list[Any], values: list[Any]) -> Headers:
+    """Pair the headers' names and values; raise a ValueError if no message's can be made of them.
+
+    Whoever stashes by INSERT may leave what `stash` would have refused.
+    """
+    fault = _header_fault(names, values)
+    if fault is not None:
+        raise ValueError(fault)
+    return list(zip(names, values, strict=True))
+
+
+def _header_fault(names: list[Any], values: list[Any]) -> str | None:
+    for name in names:
+        if not isinstance(name, str):
+            return "kafka_header_keys must be an array of texts, without NULL"
+    for value in values:
+        if isinstance(value, list):
+            return "kafka_header_values must be an array of one dimension"
+    if len(names) != len(values):
+        return f"{len(names)} kafka_header_keys, and {len(values)} kafka_header_values"
+    return None
 
 
 def as_multirange(ids: Iterable[int]) -> str:

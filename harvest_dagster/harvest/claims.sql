@@ -1,3 +1,10 @@
+-- durable: do not let a crash forget a claim whose batch Kafka has, also where all else may be
+SELECT set_config('synchronous_commit', 'on', false)
+ WHERE current_setting('synchronous_commit') = 'off'
+
+-- hasty: let purges not wait for the disk: what a crash brings back, Kafka's number purges again
+SELECT set_config('synchronous_commit', 'off', false)
+
 -- claim: mark a batch, if the lease is still ours
 WITH fence AS (
     SELECT FROM harvest.lease
@@ -59,13 +66,20 @@ WITH fence AS (
 ), kept AS ({kept})
 SELECT (SELECT count(*) FROM fence), (SELECT count(*) FROM purged)
 
--- keep: the part of a purge that moves records instead of deleting them
+-- keep: the part of a purge that moves records instead of deleting them; of one id, the newest
 INSERT INTO harvest.retained (name, id, create_time, kafka_topic, kafka_key, kafka_value,
                               kafka_header_keys, kafka_header_values, kafka_partition)
-SELECT %(name)s, id, create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys,
+SELECT DISTINCT ON (id)
+       %(name)s, id, create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys,
        kafka_header_values, kafka_partition
   FROM purged
-ON CONFLICT (name, id) DO NOTHING
+ ORDER BY id, create_time DESC
+ON CONFLICT (name, id) DO UPDATE
+   SET create_time = EXCLUDED.create_time, kafka_topic = EXCLUDED.kafka_topic,
+       kafka_key = EXCLUDED.kafka_key, kafka_value = EXCLUDED.kafka_value,
+       kafka_header_keys = EXCLUDED.kafka_header_keys,
+       kafka_header_values = EXCLUDED.kafka_header_values,
+       kafka_partition = EXCLUDED.kafka_partition, purged_at = EXCLUDED.purged_at
 
 -- last_batch: the number of the last batch that was ever claimed, of those still there
 SELECT COALESCE(max(batch), 0) FROM harvest.claim WHERE name = %(name)s AND shard = %(shard)s
@@ -100,12 +114,31 @@ WITH fence AS (
 INSERT INTO harvest.event (name, shard, epoch, leader_id, kind, detail)
 SELECT %(name)s, %(shard)s, %(epoch)s, %(leader_id)s, %(kind)s, %(detail)s FROM fence
 
--- trim: forget what is older than it has to be kept
-WITH events AS (
-    DELETE FROM harvest.event WHERE name = %(name)s AND at < now() - make_interval(days => %(days)s)
+-- trim: forget what is older than it has to be kept, so much at a time; tell if there may be more
+WITH portion AS (
+    SELECT 10000 AS most
+), events AS (
+    DELETE FROM harvest.event
+     WHERE id IN (SELECT id FROM harvest.event
+                   WHERE name = %(name)s AND at < now() - make_interval(days => %(days)s)
+                   ORDER BY at LIMIT (SELECT most FROM portion))
+    RETURNING id
 ), requeued AS (
     DELETE FROM harvest.parked
-     WHERE name = %(name)s AND requeued_at < now() - make_interval(days => %(days)s)
+     WHERE name = %(name)s
+       AND id IN (SELECT id FROM harvest.parked
+                   WHERE name = %(name)s AND requeued_at < now() - make_interval(days => %(days)s)
+                   ORDER BY id LIMIT (SELECT most FROM portion))
+    RETURNING id
+), retained AS (
+    DELETE FROM harvest.retained
+     WHERE name = %(name)s
+       AND id IN (SELECT id FROM harvest.retained
+                   WHERE name = %(name)s
+                     AND purged_at < now() - make_interval(secs => %(retention)s)
+                   ORDER BY purged_at LIMIT (SELECT most FROM portion))
+    RETURNING id
 )
-DELETE FROM harvest.retained
- WHERE name = %(name)s AND purged_at < now() - make_interval(secs => %(retention)s)
+SELECT most IN ((SELECT count(*) FROM events), (SELECT count(*) FROM requeued),
+                (SELECT count(*) FROM retained))
+  FROM portion

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.errors import KafkaError as OurKafkaError
@@ -21,12 +23,21 @@ from harvest_dagster.postgres.statements import statements
 
 _PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
 _CONNECT_SECONDS = 10
+_SILENCE = {
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""How long a server's machine may say nothing at all. One that is gone without a word would hold a
+stage up for a quarter of an hour or more, if it were for the system. A user may say otherwise."""
 _INIT_SECONDS = 30.0
 _LARGEST = 1_000_000_000
 _WAITS_MS = int(1000 * TRUST_MARGIN_SECONDS)
 _TIMEOUTS = {"message.timeout.ms", "delivery.timeout.ms"}
 _LINGER = {"linger.ms", "queue.buffering.max.ms"}
 _LINGER_MS = 1
+_COMPRESSION = ("compression.type", "compression.codec")
 _TURNS = 2
 """How many producers take turns in `exactly_once`."""
 _RETRY_MS = 2
@@ -47,6 +58,21 @@ _AGREED = {"acks": ("all", "-1"), "enable.idempotence": ("true",)}
 """What a user may say all the same, because it is what we say."""
 
 
+class Batching(Enum):
+    """How many records go to Kafka together: a topic's limit counts for all of them."""
+
+    LARGE = "large"
+    SMALL = "small"
+    SINGLE = "single"
+
+
+_BATCHES: dict[Batching, dict[str, int]] = {
+    Batching.LARGE: {},
+    Batching.SMALL: {"batch.size": 16_384},
+    Batching.SINGLE: {"batch.num.messages": 1},
+}
+
+
 @dataclass(slots=True)
 class Clients:
     """What one round publishes with; made anew for each, so that no old state is carried on.
@@ -61,10 +87,10 @@ class Clients:
     faults: list[tuple[KafkaError, Message]] = field(default_factory=list)
 
     @classmethod
-    def open(cls, config: HarvestConfig, shard: int, *, careful: bool) -> Clients:
+    def open(cls, config: HarvestConfig, shard: int, batching: Batching) -> Clients:
         """Make the clients; with transactions, fence and settle those of the last leader."""
         faults: list[tuple[KafkaError, Message]] = []
-        own = _producer_settings(config, careful=careful)
+        own = _producer_settings(config) | _BATCHES[batching]
         if config.delivery == "exactly_once":
             own["on_delivery"] = lambda error, message: faults.append((error, message))
         base = {**config.base_kafka, **config.producer_kafka}
@@ -106,8 +132,9 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
 
     So no lock outlives a statement, whatever becomes of this process in between.
     """
+    given = conninfo_to_dict(connection_string(config.postgres.get_secret_value()))
     connection = psycopg.connect(
-        connection_string(config.postgres.get_secret_value()),
+        make_conninfo("", **{**_SILENCE, **given}),
         autocommit=True,
         connect_timeout=_CONNECT_SECONDS,
         application_name=f"harvest {config.name} {what}"[:63],
@@ -121,7 +148,7 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
     return connection
 
 
-def _producer_settings(config: HarvestConfig, *, careful: bool) -> dict[str, Any]:
+def _producer_settings(config: HarvestConfig) -> dict[str, Any]:
     own: dict[str, Any] = {"enable.idempotence": True, "acks": "all"}
     user = {**config.base_kafka, **config.producer_kafka}
     if "message.max.bytes" not in user:
@@ -134,9 +161,13 @@ def _producer_settings(config: HarvestConfig, *, careful: bool) -> dict[str, Any
             own["retry.backoff.ms"] = _RETRY_MS
     else:
         own |= _unfenced_settings(user, config.limits.session_seconds)
-    if careful:
-        own["batch.num.messages"] = 1
     return own
+
+
+def is_compressed(config: HarvestConfig) -> bool:
+    """Tell whether the producer compresses what it sends."""
+    settings = {**config.base_kafka, **config.producer_kafka}
+    return any(str(settings.get(name, "none")) != "none" for name in _COMPRESSION)
 
 
 def _turns(config: HarvestConfig, shard: int) -> list[dict[str, str]]:

@@ -220,6 +220,8 @@ class HarvestConfig(_Checked):
     """keep purged records so long in harvest.retained; else they are deleted"""
     event_days: Count = 30
     """keep the history so long"""
+    label: Name | None = None
+    """names this process in the lease's holder; without it, host and process id"""
     metrics: str | None = None
     """[host:]port on which `harvest reap` serves its figures; on loopback unless a host is named"""
 

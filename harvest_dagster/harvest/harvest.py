@@ -7,9 +7,9 @@
 
 Threads: the candidate's own (see `election.candidate`) tell, through their dispatcher, when a shard
 is acquired, revoked or fenced. For each acquired shard a tour's thread runs (see `harvest.tour`),
-which starts three more. The meter's thread reads the backlog now and then. The handler is called on
-a thread of its own, in order; only when a shard is revoked is it waited for, as long as the drain
-may take, before Kafka hands the shard to somebody else.
+which starts three more. The meter's thread reads the backlog now and then, and trims (see
+`harvest.trim`). The handler is called on a thread of its own, in order; only when a shard is
+revoked is it waited for, as long as the drain may take, before Kafka hands it to somebody else.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import FencedError, HarvestError, HarvestStateError
+from harvest_dagster.harvest.batch import Key
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
 from harvest_dagster.harvest.events import (
@@ -41,6 +42,7 @@ from harvest_dagster.harvest.events import (
 )
 from harvest_dagster.harvest.meter import Backlog, read_backlog
 from harvest_dagster.harvest.tour import Totals, Tour
+from harvest_dagster.harvest.trim import Trimmer
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.refusals import told
@@ -145,9 +147,9 @@ class Harvest:
         return running[0].in_flight if running else 0
 
     @property
-    def in_flight_record_keys(self) -> int:
-        """How many different keys those records have."""
-        return len({k for tour, _ in list(self._tours.values()) for k in tour.in_flight_keys()})
+    def in_flight_record_keys(self) -> set[tuple[str, Key]]:
+        """The topics and keys of those records."""
+        return {key for tour, _ in list(self._tours.values()) for key in tour.in_flight_keys()}
 
     def totals(self, shard: int = 0) -> Totals:
         """What this process has done for a shard, over all its tours."""
@@ -233,9 +235,9 @@ class Harvest:
         return self._events.tell(event)
 
     def _read_meter(self) -> None:
-        """Read the backlog and tell the figures, for as long as the harvest runs."""
+        """Read the backlog and tell the figures, and trim, for as long as the harvest runs."""
         before: dict[int, tuple[float, int]] = {}
-        table = TableName.parse(self.config.outbox)
+        table, trimmer = TableName.parse(self.config.outbox), Trimmer(self.config)
         while not self._stopping.wait(self.config.limits.min_metrics_interval or 1.0):
             if not self._tours:
                 continue
@@ -247,6 +249,7 @@ class Harvest:
                 continue
             for shard in self.shards:
                 self._tell(MeterRead(self._stats(shard, self.backlog, before)))
+            trimmer.trim()
 
     def _stats(self, shard: int, backlog: Backlog, before: dict[int, tuple[float, int]]) -> Stats:
         totals, now = self.totals(shard), time.monotonic()
@@ -273,6 +276,7 @@ def candidate_settings(config: HarvestConfig) -> CandidateSettings:
     session = limits.session_seconds
     return CandidateSettings(
         name=config.name,
+        label=config.label,
         leader_topic=config.leader_topic,
         leader_group=config.leader_group,
         postgres_url=connection_string(config.postgres.get_secret_value()),

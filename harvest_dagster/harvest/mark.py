@@ -56,12 +56,16 @@ _OVERHEAD = 100
 
 @dataclass(frozen=True, slots=True)
 class MarkLimits:
-    """How much is marked at once, how much before the round ends, and for which delivery."""
+    """How much is marked at once, how much before the round ends, and for which delivery.
+
+    What is `compressed` may be smaller than it looks: Kafka alone can tell what is too large.
+    """
 
     records: int
     size: int
     in_all: int | None
     exactly_once: bool
+    compressed: bool
 
 
 class Marker:
@@ -85,13 +89,14 @@ class Marker:
         self._sweep_from: int | None = None
         self._next_sweep = time.monotonic() + _SWEEP_SECONDS
         self._held_keys: dict[tuple[str, Key], int] = {}
-        self._changes = 0
+        self._changes = self._parts = 0
         self._next_look_at_lanes = 0.0
         self.marked = 0
 
     def run(self, round_: Round) -> None:
         """Mark until the round drains, or all that it may mark is marked."""
         self._load_lanes()
+        self._has_new_parts()
         pause = _SHORTEST_PAUSE
         least = max(1, self._limits.records // 2)
         while not (round_.draining.is_set() or self._has_marked_all()):
@@ -126,12 +131,15 @@ class Marker:
     def _scan_head(self, records: int, size: int) -> list[Row]:
         """Read beyond the head, and then look into the gaps.
 
-        In that order, since whoever stashed one of the rows may have waited for a late commit: that
-        is found then, and goes first. The rows are read again afterwards.
+        In that order, since whoever stashed one of the rows may have waited for a late commit, or
+        for a part that was attached: that is found then, and goes first. The rows are read again.
         """
         if self._head is None:
             return self._first_scan(records, size)
         rows = self._read(self._sql.head, records, size, after=self._head)
+        if rows and self._has_new_parts():
+            self._start_sweep()
+            return []
         if self._gaps.wants_look(now=bool(rows)):
             late = self._look_into_gaps(records, size)
             if late:
@@ -159,12 +167,15 @@ class Marker:
         return []
 
     def _look_into_gaps(self, records: int, size: int) -> list[Row]:
-        started = time.monotonic()
-        lows, highs = self._gaps.ranges()
-        rows = self._read(self._sql.gaps, records, size, lows=lows, highs=highs)
-        ids = [row[0] for row in rows]
-        self._gaps.looked(ids, started, complete=not rows)
-        return self._sendable(rows)
+        """Read what has appeared in the gaps, past all of it that can't be sent."""
+        while True:
+            started = time.monotonic()
+            lows, highs = self._gaps.ranges()
+            rows = self._read(self._sql.gaps, records, size, lows=lows, highs=highs)
+            self._gaps.looked([row[0] for row in rows], started, complete=not rows)
+            late = self._sendable(rows)
+            if late or not rows:
+                return late
 
     def _sweep(self, records: int, size: int) -> list[Row]:
         """Read the next part of a sweep; at its end, go back to the head."""
@@ -192,6 +203,12 @@ class Marker:
                 self._start_sweep()
         if now >= self._next_sweep:
             self._start_sweep()
+
+    def _has_new_parts(self) -> bool:
+        """Tell whether parts were attached since last asked: their ids may be below the head."""
+        (parts,) = self._fetch(self._sql.parts, {})[0]
+        before, self._parts = self._parts, parts
+        return bool(parts != before)
 
     def _start_sweep(self) -> None:
         if self._head is not None:
@@ -233,6 +250,8 @@ class Marker:
         self._connection.execute(_EVENT, parameters)
 
     def _refuse_large(self, rows: list[Row]) -> None:
+        if self._limits.compressed:
+            return
         rejected = []
         for row in rows:
             size = len(row[3] or b"") + len(row[2] or b"") + _OVERHEAD

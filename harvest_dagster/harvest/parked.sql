@@ -12,9 +12,14 @@ WITH fence AS (
     SELECT %(name)s, %(shard)s, id, create_time, kafka_topic, kafka_key, kafka_value,
            kafka_header_keys, kafka_header_values, kafka_partition, %(reason)s, %(holds_key)s
       FROM taken
-    ON CONFLICT (name, id) DO UPDATE
-       SET reason = EXCLUDED.reason, tries = parked.tries + 1, parked_at = now(),
-           requeued_at = NULL, holds_key = EXCLUDED.holds_key
+    ON CONFLICT (name, id) DO UPDATE  -- requeued before; or its ids were begun anew
+       SET shard = EXCLUDED.shard, create_time = EXCLUDED.create_time,
+           kafka_topic = EXCLUDED.kafka_topic, kafka_key = EXCLUDED.kafka_key,
+           kafka_value = EXCLUDED.kafka_value, kafka_header_keys = EXCLUDED.kafka_header_keys,
+           kafka_header_values = EXCLUDED.kafka_header_values,
+           kafka_partition = EXCLUDED.kafka_partition, reason = EXCLUDED.reason,
+           tries = parked.tries + 1, parked_at = now(), requeued_at = NULL,
+           holds_key = EXCLUDED.holds_key
     RETURNING id
 ), event AS (
     INSERT INTO harvest.event (name, shard, epoch, leader_id, kind, detail)
@@ -37,3 +42,8 @@ SELECT (SELECT COALESCE(sum(id), 0)
      + (SELECT COALESCE(sum(inhrelid::bigint), 0)
           FROM pg_inherits
          WHERE inhparent = to_regclass({table}))::bigint
+
+-- parts: a number that changes with each new part of the outbox, for the marker to look at often
+SELECT COALESCE(sum(inhrelid::bigint), 0)::bigint
+  FROM pg_inherits
+ WHERE inhparent = to_regclass({table})

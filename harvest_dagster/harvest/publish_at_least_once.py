@@ -22,10 +22,10 @@ from typing import TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from harvest_dagster.harvest.batch import Key, Row, Sent
+from harvest_dagster.harvest.batch import Key, Row, Sent, headers_of
 from harvest_dagster.harvest.clients import Clients
 from harvest_dagster.harvest.purge_records import RecordPurger
-from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS
+from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS, refuse_wrong_clock
 from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
 
 _IDLE_SECONDS = 0.05
@@ -96,15 +96,14 @@ class AtLeastOncePublisher:
         try:
             batch = round_.batches.get(self._is_settled(), _IDLE_SECONDS)
             while batch is not None:
-                round_.check()
                 for row in batch.rows:
-                    self._send_in_turn((row, batch))
+                    self._send_in_turn((row, batch), round_)
                 batch = round_.batches.get_nowait()
             self._marker_ended = True
         except Empty:
             return
 
-    def _send_in_turn(self, sent: Sent) -> None:
+    def _send_in_turn(self, sent: Sent, round_: Round) -> None:
         row = sent[0]
         if row[2] is not None:
             lane = (row[1], row[2])
@@ -113,11 +112,20 @@ class AtLeastOncePublisher:
                 waiting.append(sent)
                 return
             self._lanes[lane] = deque()
-        self._send(sent)
+        self._send(sent, round_)
 
-    def _send(self, sent: Sent) -> None:
+    def _send(self, sent: Sent, round_: Round) -> None:
+        """Send a record, unless the lease is over: a process may have slept just before.
+
+        Nothing but this look holds off a leader that wakes: Kafka fences nobody here.
+        """
+        round_.check()
         _, topic, key, value, names, contents, partition = sent[0]
-        headers = list(zip(names, contents, strict=True)) if names else None
+        try:
+            headers = headers_of(names, contents) if names else None
+        except ValueError as fault:
+            self._failed.append((sent, KafkaError(KafkaError.INVALID_RECORD, str(fault))))
+            return
         place = -1 if partition is None else partition
         on_delivery = partial(self._delivered, sent)
         while True:
@@ -156,23 +164,26 @@ class AtLeastOncePublisher:
         round_.window.give_back(len(purged), size, finished)
         for row, _ in purged:
             if row[2] is not None:
-                self._free((row[1], row[2]))
+                self._free((row[1], row[2]), round_)
 
-    def _free(self, lane: Lane) -> None:
+    def _free(self, lane: Lane, round_: Round) -> None:
         waiting = self._lanes[lane]
         if not waiting:
             del self._lanes[lane]
         elif self._ending is None:
-            self._send(waiting.popleft())
+            self._send(waiting.popleft(), round_)
 
     def _handle_failures(self, round_: Round) -> None:
         failed, self._failed = self._failed, []
-        round_.check()
+        refuse_wrong_clock(error for _, error in failed)
         for sent, error in failed:
+            verdict = self._verdict(sent[0], error)
+            if isinstance(self._ending, RejectedError) and isinstance(verdict, RejectedError):
+                self._ending.rejected += verdict.rejected
+            elif self._ending is None:
+                self._ending = verdict
             if self._ending is None:
-                self._ending = self._verdict(sent[0], error)
-            if self._ending is None:
-                self._send(sent)  # the same record again: its lane has waited for it
+                self._send(sent, round_)  # the same record again: its lane has waited for it
 
     def _verdict(self, row: Row, error: KafkaError) -> RemarkError | None:
         reason = f"record {row[0]} for {row[1]}: {error.str()}"

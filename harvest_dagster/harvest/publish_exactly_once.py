@@ -22,9 +22,9 @@ from queue import Empty
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from harvest_dagster.harvest.batch import Batch, Row
+from harvest_dagster.harvest.batch import Batch, Row, headers_of
 from harvest_dagster.harvest.clients import Clients
-from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS
+from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS, refuse_wrong_clock
 from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
 
 _KEEP_ALIVE_SECONDS = 3600.0
@@ -90,7 +90,7 @@ class ExactlyOncePublisher:
             self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
             self._commit({row[1] for row in rows})
         except KafkaException as failure:
-            raise self._verdict(f"batch {number}: {failure.args[0].str()}") from failure
+            raise self._verdict(f"batch {number}", failure.args[0]) from failure
         self._committed = number
 
     def _commit(self, topics: Iterable[str]) -> None:
@@ -121,7 +121,10 @@ class ExactlyOncePublisher:
         produce = self._producer.produce
         for row in rows:
             _, topic, key, value, names, contents, partition = row
-            headers = list(zip(names, contents, strict=True)) if names else None
+            try:
+                headers = headers_of(names, contents) if names else None
+            except ValueError as fault:
+                raise RejectedError([(row, str(fault))]) from fault
             place = -1 if partition is None else partition
             on_delivery = partial(self._failed, row) if self._careful else None
             while True:
@@ -140,13 +143,15 @@ class ExactlyOncePublisher:
         if error.code() in REJECTIONS:
             self._rejected.append((row, error.str()))
 
-    def _verdict(self, reason: str) -> RemarkError:
+    def _verdict(self, what: str, failure: KafkaError) -> RemarkError:
         """Find out whether topics or records are at fault.
 
         The transaction is left to the next round, which settles it when it begins.
         """
         self._producer.purge(in_flight=False)
         self._producer.flush(_LONG_SECONDS)
+        refuse_wrong_clock([failure, *(error for error, _ in self._faults)])
+        reason = f"{what}: {failure.str()}"
         faults = [(error, message.topic() or "") for error, message in self._faults]
         topics = {topic: error.str() for error, topic in faults if error.code() in TOPIC_FAULTS}
         if topics:

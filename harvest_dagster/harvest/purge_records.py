@@ -48,11 +48,11 @@ class RecordPurger:
         ids = [row[0] for row, _ in acked]
         self._pgconn.send_query_prepared(_NAME, [_array(ids), _array(self._finished)])
         while self._pgconn.flush():
-            select.select([], [self._pgconn.socket], [])
+            _wait(self._pgconn.socket, select.POLLOUT)
 
     def end(self, seconds: float) -> list[int] | None:
         """Tell the batches of which no record is left, or nothing if the purge has not ended."""
-        select.select([self._pgconn.socket], [], [], seconds)
+        _wait(self._pgconn.socket, select.POLLIN, seconds)
         self._pgconn.consume_input()
         if self._pgconn.is_busy():
             return None
@@ -66,6 +66,13 @@ class RecordPurger:
     def _result(self, result: Any, wanted: ExecStatus) -> None:  # noqa: ANN401 - libpq's result
         if result.status != wanted:
             raise psycopg.OperationalError(result.get_error_message())
+
+
+def _wait(socket: int, event: int, seconds: float | None = None) -> None:
+    """Wait for a socket, whatever its number: `select` refuses the ones from 1024 on."""
+    poll = select.poll()
+    poll.register(socket, event)
+    poll.poll(None if seconds is None else 1000 * seconds)
 
 
 def _array(numbers: Iterable[int]) -> bytes:

@@ -42,6 +42,9 @@ _TABLES = {"harvest.baseKafkaConfig", "harvest.producerKafkaConfig"}
 NAMES = {
     **{field: f"harvest.{to_camel(field)}" for field in HarvestConfig.model_fields},
     **{field: f"harvest.limits.{to_camel(field)}" for field in Limits.model_fields},
+    # goharvest's name tells one process from another; ours is that of all that harvest a table.
+    "label": "harvest.name",
+    "name": "harvest.harvestName",
     "base_kafka": "harvest.baseKafkaConfig",
     "producer_kafka": "harvest.producerKafkaConfig",
     "leader_group": "harvest.leaderGroupID",

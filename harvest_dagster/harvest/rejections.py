@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from confluent_kafka import KafkaError
+
+from harvest_dagster.errors import ClockError
 
 REJECTIONS = frozenset(
     {
@@ -25,3 +29,13 @@ TOPIC_FAULTS = frozenset(
     }
 )
 """What holds all records of a topic until an operator has mended it."""
+
+
+def refuse_wrong_clock(errors: Iterable[KafkaError]) -> None:
+    """Raise what ends the harvest if Kafka refused the time of messages, which is this machine's.
+
+    No other try mends that here; another candidate may have a better clock.
+    """
+    for error in errors:
+        if error.code() == KafkaError.INVALID_TIMESTAMP:
+            raise ClockError(f"{error.str()}: set this machine's clock, which is not Kafka's")

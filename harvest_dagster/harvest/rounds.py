@@ -14,7 +14,7 @@ import psycopg
 from confluent_kafka import OFFSET_INVALID, TopicPartition
 
 from harvest_dagster.harvest.batch import Term, Window
-from harvest_dagster.harvest.clients import Clients, connect
+from harvest_dagster.harvest.clients import Batching, Clients, connect, is_compressed
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.mark import Marker, MarkLimits
 from harvest_dagster.harvest.park import park
@@ -30,7 +30,7 @@ from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 
 _log = logging.getLogger(__name__)
-_TRIM = statements("harvest_dagster.harvest", "claims.sql")["trim"].text
+_SQL = statements("harvest_dagster.harvest", "claims.sql")
 _CANCEL_SECONDS = 2.0
 _JOIN_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
@@ -44,6 +44,7 @@ class Before:
     careful: bool = False
     rejected: list[Any] = field(default_factory=list)
     held_topics: dict[str, str] = field(default_factory=dict)
+    small_batches: bool = False
 
 
 class RoundRun:
@@ -71,12 +72,17 @@ class RoundRun:
         """Recover, then harvest until the round ends; raise what ended it early."""
         with ExitStack() as stack:
             marking, purging = self._connect("mark", stack), self._connect("purge", stack)
+            for connection in (marking, purging):
+                connection.execute(_SQL["durable"].text)
             sql = self._statements(purging)
             purger = Purger(purging, sql, self._term)
             self.parked = self._park(purging, sql)
-            clients = Clients.open(self._config, self._term.shard, careful=self._before.careful)
+            self.flow.check()
+            clients = Clients.open(self._config, self._term.shard, self._batching())
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
+            if self._config.delivery == "exactly_once":
+                purging.execute(_SQL["hasty"].text)
             topics = TopicBook(clients.producers[0], clients.admin, self._before.held_topics)
             limits = self._mark_limits(recovery)
             marker = Marker(marking, sql, self._term, topics, limits, recovery.next_batch)
@@ -139,7 +145,7 @@ class RoundRun:
             committed = committed_batch(clients.group, self._place())
         self.recovery = recover(connection, purger, self._term, committed, self._before.reason)
         kept = {"days": self._config.event_days, "retention": self._config.retention or 0}
-        connection.execute(_TRIM, {"name": self._term.name, **kept})
+        connection.execute(_SQL["trim"].text, {"name": self._term.name, **kept})
         return self.recovery
 
     def _publisher(
@@ -155,6 +161,11 @@ class RoundRun:
         topic, shard = self._config.leader_topic, self._term.shard
         return TopicPartition(topic, shard, OFFSET_INVALID, self._identity)
 
+    def _batching(self) -> Batching:
+        if self._before.careful:
+            return Batching.SINGLE
+        return Batching.SMALL if self._before.small_batches else Batching.LARGE
+
     def _mark_limits(self, recovery: Recovery) -> MarkLimits:
         """Tell how much to mark; a careful round ends with what the one before had in flight."""
         limits = self._config.limits
@@ -163,6 +174,7 @@ class RoundRun:
             limits.max_in_flight_bytes,
             in_all=recovery.remarked if self._before.careful else None,
             exactly_once=self._config.delivery == "exactly_once",
+            compressed=is_compressed(self._config),
         )
 
 

@@ -72,6 +72,11 @@ def read_status(
     )
 
 
+def read_held(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
+    """Tell the topics that can't be published to just now, each with the reason."""
+    return dict(connection.execute(_SQL["held"].text, {"name": name}).fetchall())
+
+
 def _in_flight(connection: psycopg.Connection[Any], name: str) -> InFlight:
     with connection.cursor(row_factory=class_row(InFlight)) as cursor:
         found = cursor.execute(_SQL["in_flight"].text, {"name": name}).fetchone()

@@ -28,6 +28,7 @@ class Statements:
     gaps: Composed
     drawn: Composed
     changes: Composed
+    parts: Composed
     claim: Composed
     purge: Composed
     purge_records: Composed
@@ -70,6 +71,7 @@ def statements_for(
         gaps=gaps,
         drawn=SQL(_RECORDS["drawn"].text.replace("%(table)s", "{}")).format(Literal(table.sql)),
         changes=_PARKED["changes"].sql(table=Literal(table.sql)),
+        parts=_PARKED["parts"].sql(table=Literal(table.sql)),
         claim=Composed([claim]),
         purge=_CLAIMS["purge"].sql(table=table, returned=returned, kept=kept),
         purge_records=_CLAIMS["purge_records"].sql(table=table, returned=returned, kept=kept),

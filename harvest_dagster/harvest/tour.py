@@ -126,8 +126,12 @@ class Tour:
         return self.totals
 
     def drain(self, seconds: float) -> None:
-        """Mark no more, and end when all that is marked has gone out, or the time is over."""
-        self._drain_by = time.monotonic() + seconds
+        """Mark no more, and end when all that is marked has gone out, or the time is over.
+
+        Whoever asks again may shorten that time, and never put it off.
+        """
+        until = time.monotonic() + seconds
+        self._drain_by = until if self._drain_by is None else min(until, self._drain_by)
         self._ending.set()
         current = self._current
         if current is not None:
@@ -150,10 +154,10 @@ class Tour:
             try:
                 self._run_round()
             except _RECOVERABLE as failure:
-                failures = 0 if time.monotonic() - started > _SOUND_SECONDS else failures + 1
                 _log.warning("the round ended early, and is begun anew: %s", _line(failure))
-                if not isinstance(failure, RejectedError):
-                    self._ending.wait(min(pause * 2 ** (failures - 1), _LONGEST_PAUSE))
+                if not _is_progress(failure):
+                    failures = 0 if time.monotonic() - started > _SOUND_SECONDS else failures + 1
+                    self._ending.wait(min(pause * 2 ** max(failures - 1, 0), _LONGEST_PAUSE))
                 self._refresh(failure)
         if self._aborted:
             raise FencedError("the lease was lost")
@@ -161,6 +165,8 @@ class Tour:
     def _run_round(self) -> None:
         current = RoundRun(self._config, _term(self.lease), self._before, self._trusted)
         self._current = current
+        if self._aborted:
+            raise FencedError("the lease was lost")
         if self._ending.is_set():
             current.drain_by = self._drain_by
             current.flow.drain()
@@ -169,7 +175,11 @@ class Tour:
         finally:
             self._current = None
             _add(self._ended, current)
-        self._before = Before(held_topics=self._before.held_topics)
+        self._before = Before(
+            held_topics=self._before.held_topics,
+            # Each record went by itself, and none was refused: together they were too large.
+            small_batches=self._before.small_batches or self._before.careful,
+        )
 
     def _refresh(self, failure: BaseException) -> None:
         """Take a new epoch, so that nothing of the failed round can write any more."""
@@ -184,17 +194,26 @@ class Tour:
     def _go_on_under(self, lease: Lease, failure: BaseException) -> None:
         self.lease = lease
         self._on_refreshed(lease)
+        held: dict[str, str] = getattr(failure, "held_topics", {})
+        for topic in held.keys() - self._before.held_topics.keys():
+            self._record("held", {"topic": topic, "reason": held[topic]})
         self._before = Before(
             reason=_line(failure),
             careful=getattr(failure, "careful", False),
             rejected=getattr(failure, "rejected", []),
-            held_topics=self._before.held_topics | getattr(failure, "held_topics", {}),
+            held_topics=self._before.held_topics | held,
+            small_batches=self._before.small_batches,
         )
 
     def _record(self, kind: Kind, detail: dict[str, object]) -> None:
         parameters = {**_term(self.lease).parameters, "kind": kind, "detail": json.dumps(detail)}
         with suppress(psycopg.Error), connect(self._config, "event") as connection:
             connection.execute(_EVENT, parameters)
+
+
+def _is_progress(failure: BaseException) -> bool:
+    """Tell whether the next round finds or parks what was refused: no other key need wait."""
+    return isinstance(failure, RejectedError) or getattr(failure, "careful", False)
 
 
 def _term(lease: Lease) -> Term:

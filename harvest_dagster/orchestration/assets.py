@@ -49,19 +49,35 @@ def harvest_assets(
             deps=[outbox],
             kinds={"postgres"},
         ),
-        *(
-            dg.AssetSpec(
-                names.topic(topic),
-                deps=[outbox],
-                group_name=names.key,
-                kinds={"kafka"},
-                owners=_OWNERS,
-                description=f"The topic {topic}, and how much is in it.",
-                metadata={"topic": topic},
-            )
-            for topic in topics
-        ),
+        *(topic_asset(names, topic) for topic in topics),
     ]
+
+
+_topics: dict[str, dg.AssetSpec] = {}
+
+
+def topic_asset(names: Names, topic: str) -> dg.AssetSpec:
+    """Tell of a topic: of one that several outboxes publish to by the same asset, behind them all.
+
+    Dagster takes an asset that comes with several Definitions if it is one and the same object. So
+    this process makes it once, for whoever publishes to it first, and puts the others before it.
+    """
+    outbox = dg.AssetDep(names.asset("outbox"))
+    made = _topics.get(topic)
+    if made is None:
+        made = _topics[topic] = dg.AssetSpec(
+            names.topic(topic),
+            deps=[outbox],
+            group_name=names.key,
+            kinds={"kafka"},
+            owners=_OWNERS,
+            description=f"The topic {topic}, and how much is in it.",
+            metadata={"topic": topic},
+        )
+    before = made.deps
+    if isinstance(before, list) and outbox not in before:
+        before.append(outbox)
+    return made
 
 
 def _spec(

@@ -18,11 +18,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
+from harvest_dagster.election import lease as leases
 from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.election.clock import now
 from harvest_dagster.election.lease import Lease
@@ -31,28 +34,37 @@ from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import candidate_settings
+from harvest_dagster.orchestration.report import SILENT_SECONDS
 from harvest_dagster.orchestration.topics import TopicCounts
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import one_line
 
 _log = logging.getLogger(__name__)
-SILENT_SECONDS = 15.0
-"""Two ticks may be late; then, with the time that a drain takes, leadership is gone within 30 s."""
+Tell: TypeAlias = Callable[[], None]
 _GUARD_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
-_STOP_SECONDS = 20.0
+_LEAVE_SECONDS = 10.0
+"""For Kafka's part of a hand-over, when the tour has settled."""
+_SUCCESSOR_SECONDS = 20.0
+"""Who stands by leads within this time; so does a code server that was loaded anew."""
+_PORT, _SCHEMA = "5432", "public"
+_LOOPBACK = dict.fromkeys(("127.0.0.1", "::1", ""), "localhost")
 
 
 class Candidacy:
     """Stands for election on behalf of one sensor."""
 
-    def __init__(self, config: HarvestConfig, sensor: str, topics: Sequence[str]) -> None:
-        self.config, self.sensor = config, sensor
+    def __init__(
+        self, config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell
+    ) -> None:
+        self.config, self.sensor, self._orphaned = config, sensor, orphaned
         self._settings = candidate_settings(config)
         self._candidate = Candidate(self._settings, self)
         self.topics = TopicCounts(config.base_kafka, topics)
         self._ticked_at = now()
-        self._guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
+        self.guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
         self._candidate.start()
-        self._guard.start()
+        self.guard.start()
 
     @property
     def holder(self) -> str:
@@ -83,10 +95,10 @@ class Candidacy:
         return self._candidate.state in {State.STOPPING, State.STOPPED}
 
     def stop(self) -> None:
-        """Hand over what is held, and leave."""
+        """Hand over what is held, and leave; the tour has all its time to settle."""
         self.topics.close()
         with suppress(Exception):  # the candidate has logged it, and a tick tells of it
-            self._candidate.stop(_STOP_SECONDS)
+            self._candidate.stop(self._settings.drain_seconds + _LEAVE_SECONDS)
 
     def acquired(self, lease: Lease) -> None:
         """Leave it to the next tick to start a tour; called by the candidate."""
@@ -107,32 +119,95 @@ class Candidacy:
             if now() - self._ticked_at > SILENT_SECONDS:
                 _log.warning("no tick of %s for %.0f s: resigning", self.sensor, SILENT_SECONDS)
                 self.stop()
+                self._tell_if_nobody_leads()
             time.sleep(_GUARD_SECONDS)
+
+    def _tell_if_nobody_leads(self) -> None:
+        """Report it, for no tick will; a code server that was loaded anew leads within the time."""
+        deadline = time.monotonic() + _SUCCESSOR_SECONDS
+        try:
+            while time.monotonic() < deadline:
+                if self._is_led():
+                    return
+                time.sleep(_GUARD_SECONDS)
+            self._orphaned()
+        except Exception as error:  # noqa: BLE001 - whatever Dagster's storage raises
+            _log.warning("that nobody leads could not be reported: %s", one_line(error))
+
+    def _is_led(self) -> bool:
+        with suppress(psycopg.Error), connect(self.config, "guard") as connection:
+            return any(not row.expired for row in leases.read(connection, self.config.name))
+        return False
 
 
 _candidacies: dict[str, Candidacy] = {}
 _lock = threading.Lock()
 
 
-def candidacy_of(config: HarvestConfig, sensor: str, topics: Sequence[str]) -> Candidacy:
+def _nothing() -> None:
+    """Tell nobody."""
+
+
+def candidacy_of(
+    config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell = _nothing
+) -> Candidacy:
     """Find this process's candidacy for an outbox, or make it.
 
-    It is made anew when it has ended, or is to be configured in another way.
+    `orphaned` is called when it has resigned for want of ticks, and nobody else has come to lead.
+
+    It is made anew when it has ended, or is to be configured in another way; the old one hands over
+    first, outside of the lock, so that no other harvest's tick waits for it.
     """
     with _lock:
+        _refuse_doubles(config, sensor)
         found = _candidacies.get(config.name)
-        if found is not None and not found.over and found.sensor != sensor:
-            raise HarvestStateError(
-                f"the sensors {found.sensor} and {sensor} both lead {config.name}: turn one of them"
-                " off, or give its harvest a name of its own"
-            )
-        if found is not None and not found.over and found.config == config:
+        if found is None:
+            found = _candidacies[config.name] = Candidacy(config, sensor, topics, orphaned)
+        if not found.over and found.config == config:
             found.ticked()
             return found
-        if found is not None:
+    found.stop()
+    with _lock:
+        if _candidacies.get(config.name) is found:  # else another tick was faster
             del _candidacies[config.name]
-            found.stop()
-            if found.failure is not None:
-                raise HarvestStateError(str(found.failure))
-        made = _candidacies[config.name] = Candidacy(config, sensor, topics)
-        return made
+    if found.failure is not None:
+        raise HarvestStateError(str(found.failure))
+    return candidacy_of(config, sensor, topics, orphaned)
+
+
+def _refuse_doubles(config: HarvestConfig, sensor: str) -> None:
+    """Refuse a second harvest of a table, and a second table under a harvest's name."""
+    for found in _candidacies.values():
+        if found.over or found.sensor == sensor:
+            continue
+        same = table_of(found.config) == table_of(config)
+        if same and found.config.name == config.name:
+            raise HarvestStateError(
+                f"the sensors {found.sensor} and {sensor} both lead {config.name}: turn one of them"
+                " off"
+            )
+        if same:
+            raise HarvestStateError(
+                f"the sensors {found.sensor} and {sensor} harvest the same table {config.outbox},"
+                f" as {found.config.name} and as {config.name}: each message would be published"
+                " twice; turn one of them off, and take its harvest out of the code"
+            )
+        if found.config.name == config.name:
+            raise HarvestStateError(
+                f"the sensors {found.sensor} and {sensor} harvest two tables, {found.config.outbox}"
+                f" and {config.outbox}, of two places, under one name, {config.name}: give one of"
+                " them a name of its own, by NeliResource(name=...)"
+            )
+
+
+def table_of(config: HarvestConfig) -> tuple[str, str, str, str]:
+    """Tell which table of which database a harvest is of, however its address is written."""
+    place = conninfo_to_dict(config.postgres.get_secret_value())
+    table = TableName.parse(config.outbox)
+    host = str(place.get("host", "")).lower()
+    return (
+        f"{_LOOPBACK.get(host, host)}:{place.get('port', _PORT)}",
+        str(place.get("dbname", place.get("user", ""))),
+        table.schema or _SCHEMA,
+        table.table,
+    )

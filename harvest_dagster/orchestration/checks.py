@@ -50,15 +50,18 @@ _ERROR, _WARN = dg.AssetCheckSeverity.ERROR, dg.AssetCheckSeverity.WARN
 _DESCRIPTIONS = {
     ("lease", "one_leader"): "Each shard has a leader whose lease has not expired.",
     ("outbox", "young"): f"The oldest record has waited for less than {_YOUNG_SECONDS:.0f} s.",
-    ("outbox", "no_stall"): "Where records wait, a tour is at work on them.",
+    ("outbox", "no_stall"): "Where records wait, a tour is at work on them, and gets on.",
     ("outbox", "topics_open"): "Every topic that records wait for can be published to.",
     ("outbox", "table_healthy"): "The table has the columns, indexes and schema that we count on.",
     ("parked", "nothing_parked"): "No record was set aside.",
 }
 
 
-def verdicts(status: Status, shards: int) -> Iterator[Verdict]:
-    """Judge what can be seen in the tables at one moment."""
+def verdicts(status: Status, shards: int, still_seconds: float = 0.0) -> Iterator[Verdict]:
+    """Judge what can be seen in the tables at one moment.
+
+    `still_seconds` is what one moment does not show: for how long nothing was published.
+    """
     leading = {row.shard for row in status.leases if not row.expired}
     missing = sorted(set(range(shards)) - leading)
     yield Verdict(
@@ -78,7 +81,7 @@ def verdicts(status: Status, shards: int) -> Iterator[Verdict]:
         _WARN,
         f"{status.backlog.records:,} records wait, the oldest for {ages(oldest)}",
     )
-    yield _stall(status, shards)
+    yield _stall(status, shards, still_seconds)
     held = {topic: why for tour in status.tours if tour.alive for topic, why in tour.held.items()}
     yield Verdict(
         "outbox",
@@ -98,6 +101,20 @@ def verdicts(status: Status, shards: int) -> Iterator[Verdict]:
         _WARN,
         f"{parked.records:,} records are parked, {parked.held_keys:,} keys wait for them{reasons}",
     )
+
+
+def blind(why: str) -> Iterator[Verdict]:
+    """Judge what can't be seen: nothing is known to be well any more."""
+    for asset, check in _DESCRIPTIONS:
+        yield Verdict(asset, check, False, _ERROR, f"it can't be told: {why}")  # noqa: FBT003 - red
+
+
+def nobody_stands(name: str) -> Verdict:
+    """Judge a harvest whose sensor ticks no more, and that nobody else leads."""
+    says = (
+        f"nobody leads {name}, for its sensor does not tick: turn it on, or see to Dagster's daemon"
+    )
+    return Verdict("lease", "one_leader", False, _ERROR, says)  # noqa: FBT003 - red
 
 
 def table_verdict(connection: psycopg.Connection[object], table: TableName) -> Verdict:
@@ -132,7 +149,7 @@ def _check(names: Names, asset: str, name: str, says: str) -> dg.AssetChecksDefi
 
 def _look(harvest: HarvestResource, name: str) -> Sequence[Verdict]:
     config = harvest.config()
-    with harvest.outbox.connection("check") as connection:
+    with harvest.outbox.reading("check") as connection:
         return _LOOKS.get(name, _look_at_status)(connection, config)
 
 
@@ -154,19 +171,34 @@ _LOOKS: dict[str, Callable[[psycopg.Connection[object], HarvestConfig], Sequence
 }
 
 
-def _stall(status: Status, shards: int) -> Verdict:
-    """Tell whether records wait that nobody works on; a pause between two tours is none."""
+def _stall(status: Status, shards: int, still_seconds: float) -> Verdict:
+    """Tell whether records wait and nothing gets on; a pause between two tours is no stall."""
+    says = _stands_still(status, shards, still_seconds)
+    return Verdict("outbox", "no_stall", not says, _ERROR, says or "what waits is worked on")
+
+
+def _stands_still(status: Status, shards: int, still_seconds: float) -> str:
     alive = {tour.shard for tour in status.tours if tour.alive}
-    waits = status.backlog.records > 0 and status.backlog.oldest_seconds > _STALLED_SECONDS
+    waiting, flying = status.backlog, status.in_flight
+    oldest = flying.oldest_seconds or 0.0
+    waits = waiting.records > 0 and waiting.oldest_seconds > _STALLED_SECONDS
+    if flying.records and oldest > _STALLED_SECONDS:
+        return (
+            f"{flying.records:,} records are in flight, the oldest for {ages(oldest)}: does Kafka"
+            " answer, and does a lock keep them from being purged? See the tour's run; `remark`"
+            " begins them anew"
+        )
     # A harvest without Dagster tells no tour of itself: there the claims tell that it works.
-    claims = (
-        status.in_flight.records > 0 and (status.in_flight.oldest_seconds or 0) < _STALLED_SECONDS
-    )
-    stalled = waits and len(alive) < shards and not claims
-    says = (
-        f"{status.backlog.records:,} records wait, and no tour runs for"
-        f" {shards - len(alive)} of {shards} shards: see the sensor's ticks and the last run"
-        if stalled
-        else "what waits is worked on"
-    )
-    return Verdict("outbox", "no_stall", not stalled, _ERROR, says)
+    if waits and len(alive) < shards and not flying.records:
+        return (
+            f"{waiting.records:,} records wait, and no tour runs for {shards - len(alive)} of"
+            f" {shards} shards: see the sensor's ticks and the last run"
+        )
+    # What waits for a topic, or behind a parked record, is told by the checks for those.
+    held = status.parked.held_keys or any(tour.held for tour in status.tours)
+    if waits and len(alive) == shards and not held and still_seconds > _STALLED_SECONDS:
+        return (
+            f"{waiting.records:,} records wait, a tour runs, and nothing was published for"
+            f" {ages(still_seconds)}: see the tour's run"
+        )
+    return ""

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import dagster as dg
+from dagster_shared.record import replace
 from pydantic import Field
 
 from harvest_dagster.orchestration.definitions import harvest_definitions
@@ -89,9 +90,16 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
         default=None, description="what the harvest is called; without it, like its table"
     )
     leader_topic: Text = Field(default=None, description="without it, <name>.neli")
+    leader_group: Text = Field(default=None, description="without it, <name>")
     shards: int = Field(default=1, description="how many leaders share the outbox's keys")
+    heartbeat_timeout: Text = Field(
+        default="5s", description="how long a leader may go without a proof, as 5s or 500ms"
+    )
     delivery: Literal["exactly_once", "at_least_once"] = Field(
         default="exactly_once", description="exactly_once or at_least_once"
+    )
+    marks: Literal["claims", "rows"] = Field(
+        default="claims", description="claims, or rows where goharvest reaps too"
     )
     on_rejected: Literal["hold_key", "skip"] = Field(
         default="hold_key", description="what a parked record does to its key: hold_key or skip"
@@ -102,6 +110,7 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
     drain_timeout: Text = Field(
         default="10s", description="how long what is in flight may take to settle, at a hand-over"
     )
+    max_in_flight_records: int | None = Field(default=None, description="what back-pressure allows")
     topics: list[str] = Field(default=[], description="the topics that it publishes to")
     upstream: list[str] = Field(
         default=[], description="the assets that stash into it, each as key or prefix/key"
@@ -110,8 +119,13 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
         default=False, description="whether the sensor is on without anybody's hand"
     )
 
-    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:  # noqa: ARG002 - Dagster's
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Make what `harvest_definitions` makes."""
+        return _without_topics_of_others(
+            self._definitions(), str(context.defs_module_path), self.key
+        )
+
+    def _definitions(self) -> dg.Definitions:
         return harvest_definitions(
             self._harvest(),
             key=self.key,
@@ -129,9 +143,34 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
                 settings=kafka.settings,
                 producer_settings=kafka.producer_settings,
             ),
-            neli=NeliResource(name=self.name, leader_topic=self.leader_topic, shards=self.shards),
+            neli=NeliResource(
+                name=self.name,
+                leader_topic=self.leader_topic,
+                leader_group=self.leader_group,
+                shards=self.shards,
+                heartbeat_timeout=self.heartbeat_timeout,
+            ),
             delivery=self.delivery,
+            marks=self.marks,
             on_rejected=self.on_rejected,
             retention=self.retention,
             drain_timeout=self.drain_timeout,
+            max_in_flight_records=self.max_in_flight_records,
         )
+
+
+_makers: dict[tuple[str, dg.AssetKey], str] = {}
+
+
+def _without_topics_of_others(made: dg.Definitions, project: str, key: str) -> dg.Definitions:
+    """Leave out the topics that another component of this project has made already.
+
+    They are one object, but Dagster writes into each component's assets which file they are of.
+    """
+    assets = [
+        asset
+        for asset in made.assets or ()
+        if not isinstance(asset, dg.AssetSpec)
+        or _makers.setdefault((project, asset.key), key) == key
+    ]
+    return replace(made, assets=assets)

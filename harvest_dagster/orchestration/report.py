@@ -3,8 +3,10 @@
 The cursor remembers what was reported last. So a tick that is repeated repeats at most its own
 events, and a code location that is reloaded goes on where the last one was.
 
-    figures      when they changed, at most every 20 s; else every 10 minutes
-    checks       when one turned red or green; else every 10 minutes
+    figures      when they changed, at most every 20 s, and once more when the rate is down to 0;
+                 every minute while records wait, since they grow older; else every 10 minutes
+    checks       when one turned red or green; all of them every 10 minutes, and when the sensor
+                 ticks again after a silence, in which others may have reported them
     lease        an observation for each event, at most 10 a tick
     remarks      likewise
     topics       when their counts changed, at most once a minute
@@ -17,14 +19,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import dagster as dg
-from pydantic import BaseModel, Field
 
 from harvest_dagster.election.history import Event
 from harvest_dagster.harvest.status import Status
 from harvest_dagster.orchestration.checks import Verdict
+from harvest_dagster.orchestration.cursor import Cursor, published_of
 from harvest_dagster.orchestration.names import Names
 
-_CHANGED_SECONDS, _SAME_SECONDS, _TOPIC_SECONDS = 20.0, 600.0, 60.0
+_CHANGED_SECONDS, _WAITING_SECONDS, _SAME_SECONDS = 20.0, 60.0, 600.0
+_TOPIC_SECONDS = 60.0
+SILENT_SECONDS = 15.0
+"""A sensor that ticks every five seconds has missed two ticks, and its candidacy is over."""
 _MOST_EVENTS = 10
 _ROWS = 20
 _LEASE_KINDS = ("acquired", "refreshed", "revoked", "fenced")
@@ -35,27 +40,6 @@ AssetEvent: TypeAlias = "dg.AssetObservation | dg.AssetCheckEvaluation"
 Figures: TypeAlias = "dict[str, int | float]"
 
 
-class Cursor(BaseModel):
-    """What was reported last, and when; what the tick saw comes first, for the UI shows it."""
-
-    saw: str = ""
-    event: int = 0
-    figures_at: float = 0.0
-    figures: dict[str, int | float] = Field(default_factory=dict)
-    checks_at: float = 0.0
-    checks: dict[str, bool] = Field(default_factory=dict)
-    topics_at: float = 0.0
-    topics: dict[str, int] = Field(default_factory=dict)
-
-    @classmethod
-    def read(cls, text: str | None) -> Cursor:
-        """Read it back; what another version of us wrote counts as nothing."""
-        try:
-            return cls.model_validate_json(text or "{}")
-        except ValueError:
-            return cls()
-
-
 class Reporter:
     """Says what is due in one tick, and moves the cursor on."""
 
@@ -63,20 +47,24 @@ class Reporter:
         self._names, self.cursor = names, cursor
         self._now = time.time()
 
-    def figures(self, status: Status) -> Iterator[AssetEvent]:
+    def figures(self, status: Status, rate: float) -> Iterator[AssetEvent]:
         """The outbox's figures, and the parked records."""
-        cursor, now = self.cursor, self._now
-        figures = _figures(status)
-        age = now - cursor.figures_at
-        changed = _counts(figures) != _counts(cursor.figures)
-        if age < _CHANGED_SECONDS or (age < _SAME_SECONDS and not changed):
+        cursor = self.cursor
+        figures: Figures = {**_figures(status), "rate": rate}
+        if not self._are_due(figures):
             return
-        moved = figures["published"] - cursor.figures.get("published", figures["published"])
-        rate = moved / age
-        yield self._observed("outbox", {**figures, "rate": round(rate, 1)})
+        yield self._observed("outbox", figures)
         if figures["parked"] != cursor.figures.get("parked", 0):
             yield self._observed("parked", {"parked": status.parked.records, **_reasons(status)})
-        cursor.figures_at, cursor.figures = now, figures
+        cursor.figures_at, cursor.figures = self._now, figures
+
+    def _are_due(self, figures: Figures) -> bool:
+        age, last = self._now - self.cursor.figures_at, self.cursor.figures
+        stopped = not figures["rate"] and last.get("rate", 0) > 0
+        changed = stopped or _counts(figures) != _counts(last)
+        if changed:
+            return age >= _CHANGED_SECONDS
+        return age >= (_WAITING_SECONDS if figures["backlog"] else _SAME_SECONDS)
 
     def looks_closely(self, found: Sequence[Verdict]) -> bool:
         """Whether the table is to be looked at too: now and then, and while something is wrong."""
@@ -87,7 +75,8 @@ class Reporter:
     def checks(self, found: Sequence[Verdict]) -> Iterator[AssetEvent]:
         """The checks that turned, or all of them now and then."""
         cursor = self.cursor
-        due = self._now - cursor.checks_at >= _SAME_SECONDS
+        silent = self._now - cursor.ticked_at > SILENT_SECONDS
+        due = silent or self._now - cursor.checks_at >= _SAME_SECONDS
         if due:
             cursor.checks_at = self._now
         for verdict in found:
@@ -117,6 +106,11 @@ class Reporter:
                 )
         cursor.topics_at, cursor.topics = self._now, dict(counts)
 
+    def said(self, line: str) -> str:
+        """Remember that this tick was, and what it saw; tell the cursor as Dagster keeps it."""
+        self.cursor.saw, self.cursor.ticked_at = line, self._now
+        return self.cursor.model_dump_json()
+
     def _observed(
         self, what: str, metadata: Mapping[str, dg.MetadataValue | int | float | str]
     ) -> dg.AssetObservation:
@@ -129,7 +123,7 @@ def _figures(status: Status) -> Figures:
         "backlog": status.backlog.records,
         "oldest seconds": round(status.backlog.oldest_seconds, 1),
         "in flight": status.in_flight.records,
-        "published": sum(tour.before + tour.published for tour in tours),
+        "published": published_of(status),
         "remarked": sum(tour.remarked for tour in tours),
         "parked": status.parked.records,
     }
@@ -137,7 +131,7 @@ def _figures(status: Status) -> Figures:
 
 def _counts(figures: Mapping[str, int | float]) -> Mapping[str, int | float]:
     """The figures without those that change by themselves as time goes by."""
-    return {key: value for key, value in figures.items() if key != "oldest seconds"}
+    return {key: value for key, value in figures.items() if key not in {"oldest seconds", "rate"}}
 
 
 def _reasons(status: Status) -> dict[str, dg.MetadataValue]:

@@ -12,20 +12,24 @@ from typing import Any
 
 import dagster as dg
 import psycopg
+from confluent_kafka import Producer
 from pydantic import Field
 
 from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.config import HarvestConfig, Limits
 from harvest_dagster.harvest.durations import parse_duration
+from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.statements import statements
 
 _CONNECT_SECONDS = 3
 _STATEMENT = "SELECT set_config('statement_timeout', '10s', false)"
+_PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
 
 
 class OutboxResource(dg.ConfigurableResource[None]):
@@ -62,6 +66,13 @@ class OutboxResource(dg.ConfigurableResource[None]):
             connection.execute(_STATEMENT)
             yield connection
 
+    @contextmanager
+    def reading(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:
+        """Connect likewise, to look at the outbox: by its index, past rows that are dead."""
+        with self.connection(purpose) as connection:
+            connection.execute(_PLANS)
+            yield connection
+
     def stash(self, target: Any, messages: Message | Iterable[Message]) -> int:  # noqa: ANN401 - whatever `stash` takes
         """Stash inside the transaction of a session, connection or cursor."""
         return stash(target, messages, outbox=str(self.table_name()))
@@ -86,6 +97,16 @@ class KafkaResource(dg.ConfigurableResource[None]):
         if self.bootstrap_servers is not None:
             return {**own, "bootstrap.servers": self.bootstrap_servers}
         return own if "bootstrap.servers" in own else {**load_settings().kafka_config(), **own}
+
+    def check(self) -> None:
+        """Raise a ConfigError for a setting that librdkafka does not know, or can't read.
+
+        A client without brokers tells: it calls nobody.
+        """
+        given = {**self.settings, **self.producer_settings}
+        places = {"bootstrap.servers", "metadata.broker.list"}
+        settings = {key: value for key, value in given.items() if key not in places}
+        make(Producer, client_settings(settings, {}, {}))
 
     def ensure_topic(self, topic: str, partitions: int = 4) -> bool:
         """Create a topic that is missing; tell whether it was."""
@@ -133,6 +154,7 @@ class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
         """Raise a ConfigError for whatever is wrong in itself, wherever the servers may be."""
         with self.process_config_and_initialize_cm() as here:
             url = here.outbox.postgres or "postgresql://nowhere"
+            here.kafka.check()
             here._config(url, {"bootstrap.servers": "nowhere:9092", **here.kafka.settings})  # noqa: SLF001 - one of us
 
     def _config(self, url: str, kafka: KafkaConfig) -> HarvestConfig:

@@ -5,7 +5,7 @@ none runs, reports what changed, and says in one line what it saw. What can't be
 that line too, and the next tick tries again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 import dagster as dg
@@ -16,9 +16,15 @@ from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.status import Status, read_status
 from harvest_dagster.orchestration.candidacy import candidacy_of
-from harvest_dagster.orchestration.checks import table_verdict, verdicts
+from harvest_dagster.orchestration.checks import (
+    blind,
+    nobody_stands,
+    table_verdict,
+    verdicts,
+)
+from harvest_dagster.orchestration.cursor import Cursor, pace_of
 from harvest_dagster.orchestration.names import Names
-from harvest_dagster.orchestration.report import HISTORY_KINDS, AssetEvent, Cursor, Reporter
+from harvest_dagster.orchestration.report import HISTORY_KINDS, AssetEvent, Reporter
 from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.orchestration.supervise import Step, Supervisor
 from harvest_dagster.orchestration.telling import ages
@@ -48,9 +54,16 @@ def leader_sensor(names: Names, topics: Sequence[str], *, running: bool) -> dg.S
             return _tick(context, names, harvest, topics)
         except (HarvestError, psycopg.Error) as error:
             said = told(error) if isinstance(error, psycopg.Error) else one_line(error)
-            return dg.SensorResult(skip_reason=said)
+            return _blind(context, names, said)
 
     return leader
+
+
+def _blind(context: dg.SensorEvaluationContext, names: Names, said: str) -> dg.SensorResult:
+    """Say what can't be reached, and that nothing is known to be well until it can."""
+    reporter = Reporter(names, Cursor.read(context.cursor))
+    events = [*reporter.checks([*blind(said)])]
+    return dg.SensorResult(skip_reason=said, cursor=reporter.said(said), asset_events=events)
 
 
 def _tick(
@@ -60,13 +73,14 @@ def _tick(
     topics: Sequence[str],
 ) -> dg.SensorResult:
     config = harvest.config()
-    candidacy = candidacy_of(config, names.sensor, topics)
+    candidacy = candidacy_of(config, names.sensor, topics, _telling(context, names, config))
     table = TableName.parse(config.outbox)
     reporter = Reporter(names, Cursor.read(context.cursor))
-    with harvest.outbox.connection("sensor") as connection:
+    with harvest.outbox.reading("sensor") as connection:
         status = read_status(connection, table, config.name, events=0)
         happened = history.read(connection, config.name, HISTORY_KINDS, limit=_EVENTS)
-        judged = [*verdicts(status, config.shards)]
+        pace = pace_of(reporter.cursor, status)
+        judged = [*verdicts(status, config.shards, pace.still_seconds)]
         if reporter.looks_closely(judged):
             judged.append(table_verdict(connection, table))
     supervisor = Supervisor(context.instance, names, candidacy, status)
@@ -74,31 +88,44 @@ def _tick(
     events: list[AssetEvent] = [
         *chain(
             reporter.history(happened),
-            reporter.figures(status),
+            reporter.figures(status, pace.rate),
             reporter.checks(judged),
             reporter.topics(candidacy.topics.latest),
         )
     ]
     line = told_tick(steps, status, config, candidacy.troubles)
-    return _result(context, line, steps, events, reporter)
+    return _result(line, steps, events, reporter)
 
 
 def _result(
-    context: dg.SensorEvaluationContext,
     line: str,
     steps: Sequence[Step],
     events: list[AssetEvent],
     reporter: Reporter,
 ) -> dg.SensorResult:
     requests = [step.request for step in steps if step.request is not None]
-    context.log.info(line)
-    reporter.cursor.saw = line
+    # Nothing is logged here: Dagster would keep a file for each tick, and the cursor has the line.
     return dg.SensorResult(
         run_requests=requests or None,
         skip_reason=None if requests else line,  # Dagster takes one of the two
-        cursor=reporter.cursor.model_dump_json(),
+        cursor=reporter.said(line),
         asset_events=events,
     )
+
+
+def _telling(
+    context: dg.SensorEvaluationContext, names: Names, config: HarvestConfig
+) -> Callable[[], None]:
+    """Make what reports to Dagster, when no tick is there to do so, that nobody leads."""
+    where = context.instance_ref
+
+    def tell() -> None:
+        if where is not None:
+            with dg.DagsterInstance.from_ref(where) as instance:
+                verdict = nobody_stands(config.name)
+                instance.report_runless_asset_event(verdict.evaluation(names))
+
+    return tell
 
 
 def told_tick(

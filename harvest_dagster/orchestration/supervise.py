@@ -7,6 +7,8 @@
     yes     silent       started              its process is gone: report that, and start another
     yes     -            in progress          it is starting, or ending
 
+What other holders' runs have left behind is reported first: see `burying`.
+
 A tour takes up an epoch of its own, so that one which was only believed to be gone writes nothing
 more. The run's key has the epoch and the last run in it: so a repeated tick starts no second tour,
 and a run that ended before it took its epoch keeps no other from starting.
@@ -23,6 +25,7 @@ from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest.status import Status
 from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.orchestration.burying import bury, bury_forsaken, silence
 from harvest_dagster.orchestration.candidacy import Candidacy
 from harvest_dagster.orchestration.names import (
     EPOCH_TAG,
@@ -69,6 +72,7 @@ class Supervisor:
         if lease is None or not self._candidacy.leads(shard):
             return Step(_stands_by(lease, self._candidacy))
         tour = next((row for row in self._status.tours if row.shard == shard), None)
+        bury_forsaken(self._instance, *self._which(shard), self._candidacy.holder, tour)
         runs = self._runs(shard)
         ours = [r for r in runs if _of(r, self._candidacy.holder) and _goes_on(r)]
         leads = f"leader, epoch {lease.epoch}"
@@ -79,12 +83,16 @@ class Supervisor:
                 return Step(f"{leads}, {_goes(tour)}")
             if tour.ended or record.dagster_run.status != DagsterRunStatus.STARTED:
                 return Step(f"{leads}, the tour ends")
-            self._bury(record, tour)
+            bury(self._instance, record, silence(tour))
         return self._start(leads, lease, shard, runs)
 
+    def _which(self, shard: int) -> tuple[str, dict[str, str]]:
+        """Tell the job and the tags of a shard's tours."""
+        return self._names.job("tour"), {OUTBOX_TAG: self._names.key, SHARD_TAG: str(shard)}
+
     def _runs(self, shard: int) -> list[RunRecord]:
-        tags = {OUTBOX_TAG: self._names.key, SHARD_TAG: str(shard)}
-        wanted = RunsFilter(job_name=self._names.job("tour"), tags=tags)
+        job, tags = self._which(shard)
+        wanted = RunsFilter(job_name=job, tags=tags)
         return [*self._instance.get_run_records(wanted, limit=_RUNS)]
 
     def _start(self, leads: str, lease: LeaseRow, shard: int, runs: list[RunRecord]) -> Step:
@@ -107,14 +115,6 @@ class Supervisor:
                     EPOCH_TAG: epoch,
                 },
             ),
-        )
-
-    def _bury(self, record: RunRecord, tour: TourRow) -> None:
-        """Tell Dagster that a run's process is gone, which it would find out much later."""
-        self._instance.report_run_failed(
-            record.dagster_run,
-            f"the tour's process is gone: not a word for {ages(tour.seen_seconds)}; another tour"
-            " goes on from where it was",
         )
 
 

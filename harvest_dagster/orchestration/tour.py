@@ -28,6 +28,7 @@ from harvest_dagster.harvest.delegate import Delegate
 from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.status import read_status
 from harvest_dagster.harvest.tour import Totals
+from harvest_dagster.harvest.trim import Trimmer
 from harvest_dagster.orchestration.names import OUTBOX_TAG, Names
 from harvest_dagster.orchestration.telling import ages, told
 from harvest_dagster.postgres import refusals
@@ -128,10 +129,11 @@ def tour_job(names: Names) -> dg.JobDefinition:
 
 
 def _stream(context: dg.OpExecutionContext, tour: Delegate, until: float) -> None:
-    """Wait for the end, and tell what happens meanwhile."""
-    teller = _Teller(context, tour)
+    """Wait for the end, tell what happens meanwhile, and trim."""
+    teller, trimmer = _Teller(context, tour), Trimmer(tour.config)
     while not tour.wait(_LOOK_SECONDS):
         teller.tell()
+        trimmer.trim()
         if time.monotonic() > until:
             tour.drain("its time is up; the sensor starts the next")
     teller.tell_events()

@@ -22,7 +22,7 @@ _HARVESTS = {
     "tour": ("SELECT", "INSERT", "UPDATE"),
     "event": ("SELECT", "INSERT", "DELETE"),
     "parked": ("SELECT", "INSERT", "UPDATE", "DELETE"),
-    "retained": ("SELECT", "INSERT", "DELETE"),
+    "retained": ("SELECT", "INSERT", "UPDATE", "DELETE"),
 }
 """What the leader does with our own tables."""
 _READS = dict.fromkeys(("migration", "lease", "claim", "tour", "event", "parked"), ("SELECT",))

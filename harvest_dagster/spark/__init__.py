@@ -11,8 +11,17 @@ with transaction(spark, key="sales/2026-11-18") as write:
 """
 
 from harvest_dagster.spark.commit import Written
+from harvest_dagster.spark.progress import Progress, progress
 from harvest_dagster.spark.session import register
 from harvest_dagster.spark.source import OutboxSource
 from harvest_dagster.spark.transaction import Transaction, transaction
 
-__all__ = ["OutboxSource", "Transaction", "Written", "register", "transaction"]
+__all__ = [
+    "OutboxSource",
+    "Progress",
+    "Transaction",
+    "Written",
+    "progress",
+    "register",
+    "transaction",
+]

@@ -72,9 +72,14 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     return _SCALARS.get(_id(type_))
 
 
-def encoded(array: pa.Array) -> pa.Array:
+def json_kind_of(type_: pa.DataType) -> Kind | None:
+    """Tell how a type is staged that is to become JSON."""
+    return _JSON if pa.types.is_nested(type_) else kind_of(type_)
+
+
+def encoded(array: pa.Array, *, as_json: bool = False) -> pa.Array:
     """The bytes of each value of a type that the driver has accepted."""
-    kind = kind_of(array.type)
+    kind = json_kind_of(array.type) if as_json else kind_of(array.type)
     assert kind is not None  # noqa: S101 - the driver has looked at the types
     return kind.encode(array)
 

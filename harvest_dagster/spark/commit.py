@@ -14,7 +14,7 @@ the move takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -57,6 +57,8 @@ class Request:
     attach_from: int = ATTACH_FROM
     batch: int | None = None
     """Of a stream, which goes through its batches one by one."""
+    stream: str | None = None
+    """Which stream, by the id that its checkpoint gives it."""
 
     @property
     def known_as(self) -> str:
@@ -75,6 +77,9 @@ class Written:
     first_id: int | None
     last_id: int | None
     tables: dict[str, int] = field(default_factory=dict)
+    stream: str | None = None
+    total: int = 0
+    """How many messages have been stashed under the key, by all of its batches."""
     repeated: bool = False
 
 
@@ -82,7 +87,7 @@ def commit(connection: psycopg.Connection[Any], request: Request, moves: Sequenc
     """Write all of it, or tell that it is written."""
     with connection.transaction():
         connection.execute(_SQL["lock"].text, (request.known_as,))
-        known = last_written(connection, request.known_as)
+        known = last_written(connection, request)
         if known is not None and is_repeated(known, request):
             return replace(known, repeated=True)
         written = _moved(connection, request, moves)
@@ -92,10 +97,23 @@ def commit(connection: psycopg.Connection[Any], request: Request, moves: Sequenc
     return written
 
 
-def last_written(connection: psycopg.Connection[Any], key: str) -> Written | None:
-    """Tell the last write of a key."""
+def last_written(connection: psycopg.Connection[Any], request: Request) -> Written | None:
+    """Tell the last write of a request's key; raise if it is a key of another outbox."""
     with connection.cursor(row_factory=class_row(Written)) as cursor:
-        return cursor.execute(_SQL["written"].text, (key,)).fetchone()
+        known = cursor.execute(_SQL["written"].text, (request.known_as,)).fetchone()
+    if known is not None and known.outbox != str(request.outbox):
+        _refuse_another(connection, known, request)
+    return known
+
+
+def _refuse_another(connection: psycopg.Connection[Any], known: Written, request: Request) -> None:
+    names = (TableName.parse(known.outbox).sql, request.outbox.sql)
+    row = connection.execute(_SQL["is_another"].text, names).fetchone()
+    if row and row[0]:
+        raise OutboxError(
+            f"key: {printable(request.known_as)} was written with the outbox {known.outbox}, and"
+            f" now comes {request.outbox}: a key belongs to one outbox; give another key"
+        )
 
 
 def is_repeated(known: Written, request: Request) -> bool:
@@ -103,13 +121,11 @@ def is_repeated(known: Written, request: Request) -> bool:
     if known.write == request.write and request.batch in {None, known.batch}:
         return True
     if request.batch is not None:
-        if request.batch < known.batch:
-            raise OutboxError(
-                f"key: the stream {printable(request.known_as)} has committed batch {known.batch},"
-                f" and now comes {request.batch}: its checkpoint is gone or another's; go on from"
-                " the right one, or begin anew under another key"
-            )
-        return request.batch == known.batch
+        return _is_replayed(known, request, request.batch)
+    if known.stream is not None:
+        raise OutboxError(
+            f"key: {printable(request.known_as)} is that of a stream; give this write another key"
+        )
     if request.on_repeat == "error":
         raise OutboxError(
             f"key: {printable(request.known_as)} was written already, {known.messages:,} messages"
@@ -118,8 +134,26 @@ def is_repeated(known: Written, request: Request) -> bool:
     return request.on_repeat == "skip"
 
 
+def _is_replayed(known: Written, request: Request, batch: int) -> bool:
+    """Tell whether it is the batch that was written last; a number alone would not tell."""
+    is_other = known.stream != request.stream and (known.stream is not None or batch <= known.batch)
+    if is_other or batch < known.batch:
+        raise OutboxError(
+            f"key: the stream {printable(request.known_as)} has committed batch {known.batch}, and"
+            f" now comes batch {batch} of another checkpoint: go on from the right one, or begin"
+            " anew under another key"
+        )
+    return batch == known.batch
+
+
+def nothing(request: Request) -> Written:
+    """Tell what a request has written before it has moved anything."""
+    batch, outbox = request.batch or 0, str(request.outbox)
+    return Written(request.write, batch, outbox, 0, None, None, stream=request.stream)
+
+
 def _moved(connection: psycopg.Connection[Any], request: Request, moves: Sequence[Move]) -> Written:
-    written = Written(request.write, request.batch or 0, str(request.outbox), 0, None, None)
+    written = nothing(request)
     for move in moves:
         attempts, expected = settled(connection, move.staging)
         if move.vacate is not None:
@@ -164,18 +198,7 @@ def _with_messages(written: Written, count: int, first: int | None, last: int | 
 
 
 def _record(connection: psycopg.Connection[Any], request: Request, written: Written) -> None:
-    connection.execute(
-        _SQL["record"].text,
-        (
-            request.known_as,
-            written.write,
-            written.batch,
-            written.outbox,
-            written.messages,
-            written.first_id,
-            written.last_id,
-            Jsonb(written.tables),
-            request.key is None,
-        ),
-    )
+    passing = {"key": request.known_as, "passing": request.key is None}
+    row = {**asdict(written), **passing, "tables": Jsonb(written.tables)}
+    connection.execute(_SQL["record"].text, row)
     connection.execute(_SQL["forget_passing"].text)

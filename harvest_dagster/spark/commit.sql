@@ -2,12 +2,17 @@
 SELECT pg_advisory_xact_lock(hashtextextended('harvest.written ' || %s, 0))
 
 -- written: the last write of a key
-SELECT write, batch, outbox, messages, first_id, last_id, tables FROM harvest.written WHERE key = %s
+SELECT write, batch, outbox, messages, first_id, last_id, tables
+     , harvest_written.stream, harvest_written.total -- so that an error says where they are missing
+  FROM harvest.written AS harvest_written WHERE key = %s
+
+-- is_another: whether two names are those of two tables
+SELECT to_regclass(%s) <> to_regclass(%s)
 
 -- messages: those of the attempts that count, into the outbox
 WITH moved AS (
      INSERT INTO {table} ({columns})
-     SELECT {values} FROM {staging} WHERE attempt = ANY (%s) {order}
+     SELECT {values} FROM {staging} WHERE harvest_attempt = ANY (%s) {order}
   RETURNING id)
 SELECT count(*), min(id), max(id) FROM moved
 
@@ -22,29 +27,45 @@ LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
 SELECT copied FROM harvest.staged WHERE name = %s
 
 -- lost: drop what does not count
-DELETE FROM {staging} WHERE attempt <> ALL (%s)
+DELETE FROM {staging} WHERE harvest_attempt <> ALL (%s)
 
 -- ends: the first id, and the last
 SELECT min(id), max(id) FROM {staging}
 
 -- attach: the table, with its messages, becomes a part of the outbox, under another name
-ALTER TABLE {staging} DROP COLUMN attempt, RESET (autovacuum_enabled), INHERIT {table};
+ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table};
 ALTER TABLE {staging} RENAME TO {part}
 
+-- types: of a table's columns, without a length: a cast to a length cuts, where an insert complains
+WITH RECURSIVE typed AS (
+     SELECT attnum, attname, atttypid AS type
+       FROM pg_attribute
+      WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
+      UNION ALL
+     SELECT attnum, attname, typbasetype
+       FROM typed JOIN pg_type ON oid = type
+      WHERE typtype = 'd')
+SELECT attname, format_type(type, -1)
+  FROM typed JOIN pg_type ON oid = type
+ WHERE typtype <> 'd'
+ ORDER BY attnum
+
 -- rows: those of the attempts that count, into a table
-INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE attempt = ANY (%s) {conflict}
+INSERT INTO {table} ({columns}) SELECT {values} FROM {staging} WHERE harvest_attempt = ANY (%s) {conflict}
 
 -- vacate: make room for the rows that come instead
 DELETE FROM {table} WHERE {condition}
 
 -- record: this write is done
 INSERT INTO harvest.written
-       (key, write, batch, outbox, messages, first_id, last_id, tables, passing)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+       (key, write, batch, outbox, messages, total, first_id, last_id, tables, stream, passing)
+VALUES (%(key)s, %(write)s, %(batch)s, %(outbox)s, %(messages)s, %(messages)s, %(first_id)s, %(last_id)s
+      , %(tables)s, %(stream)s, %(passing)s)
     ON CONFLICT (key) DO UPDATE
    SET write = EXCLUDED.write, batch = EXCLUDED.batch, at = now(), outbox = EXCLUDED.outbox
      , messages = EXCLUDED.messages, first_id = EXCLUDED.first_id, last_id = EXCLUDED.last_id
-     , tables = EXCLUDED.tables
+     , tables = EXCLUDED.tables, stream = EXCLUDED.stream
+     , total = harvest.written.total + EXCLUDED.messages
 
 -- forget_passing: a write whose key is its own id can't be repeated after so long
 DELETE FROM harvest.written WHERE passing AND at < now() - interval '1 day'

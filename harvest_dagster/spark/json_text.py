@@ -13,7 +13,10 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+
+_PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
 
 
 def json_texts(array: pa.Array) -> pa.Array:
@@ -28,6 +31,8 @@ def _writer(type_: pa.DataType) -> Callable[[Any], str]:
         return _struct(type_)
     if pa.types.is_map(type_):
         return _map(type_)
+    if pa.types.is_float32(type_):
+        return lambda value: _float(value, str(np.float32(value)))
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         item = _writer(type_.value_type)
         return lambda values: f"[{','.join('null' if v is None else item(v) for v in values)}]"
@@ -48,17 +53,33 @@ def _map(type_: pa.DataType) -> Callable[[Any], str]:
     item = _writer(type_.item_type)
 
     def write(pairs: list[tuple[Any, Any]]) -> str:
-        known = (f"{_scalar(str(k))}:{'null' if v is None else item(v)}" for k, v in pairs)
+        known = (f"{_scalar(_key(k))}:{'null' if v is None else item(v)}" for k, v in pairs)
         return f"{{{','.join(known)}}}"
 
     return write
 
 
+def _key(value: Any) -> str:  # noqa: ANN401 - text, a whole number or a boolean
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _float(value: float, digits: str) -> str:
+    """Write a number as Java does, which sets a point early, and an exponent late."""
+    if not isfinite(value):
+        return f'"{value}"'.replace("nan", "NaN").replace("inf", "Infinity")
+    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_TO:
+        return digits
+    sign, figures, exponent = Decimal(digits).normalize().as_tuple()
+    first, *rest = map(str, figures)
+    power = len(rest) + int(exponent)
+    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{power}"
+
+
 def _scalar(value: Any) -> str:  # noqa: ANN401 - whatever Arrow gives
     if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, float) and not isfinite(value):
-        return f'"{value}"'.replace("nan", "NaN").replace("inf", "Infinity")
+        return str(value)
+    if isinstance(value, float):
+        return _float(value, repr(value))
     if isinstance(value, bytes):
         return f'"{b64encode(value).decode()}"'
     if isinstance(value, datetime):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,14 +10,14 @@ import psycopg
 from psycopg.sql import SQL, Composable, Identifier
 
 from harvest_dagster.errors import ConfigError, OutboxError
-from harvest_dagster.outbox.table import CATALOGUE
-from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.names import TableName, quoted
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.commit import Move
 from harvest_dagster.spark.messages import ORDER, MessageEncoder
 from harvest_dagster.spark.staging import Column, Staging
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
+_JSON = {"json", "jsonb"}
 _COMMA, _AND = SQL(", "), SQL(" AND ")
 
 
@@ -44,10 +45,10 @@ class TableMoves:
     """Moves into one business table, as its catalogue has it."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: TableName) -> None:
-        rows = connection.execute(CATALOGUE["columns"].text, (table.sql,)).fetchall()
+        rows = connection.execute(_SQL["types"].text, (table.sql,)).fetchall()
         if not rows:
             raise OutboxError(f"there is no table {table}: create it, or mend the search path")
-        self._table, self._types = table, {row[0]: row[1] for row in rows}
+        self._table, self._types = table, dict(rows)
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that the table does not have."""
@@ -57,6 +58,11 @@ class TableMoves:
                     f"{self._table} has no column {name}; there are {', '.join(self._types)}"
                 )
 
+    @property
+    def as_json(self) -> str:
+        """Tell which columns are JSON, as the option wants it."""
+        return json.dumps([name for name, type_ in self._types.items() if type_ in _JSON])
+
     def append(self, staging: Staging) -> Move:
         """Add the rows."""
         return self._move(staging, SQL(""))
@@ -64,17 +70,16 @@ class TableMoves:
     def upsert(self, staging: Staging, key: Sequence[str]) -> Move:
         """Add the rows whose key is new, and update the others."""
         rest = [column.name for column in staging.columns if column.name not in key]
-        update: Composable = SQL("NOTHING")
-        if rest:
-            update = SQL("UPDATE SET {}").format(
-                _COMMA.join(SQL("{0} = EXCLUDED.{0}").format(Identifier(name)) for name in rest)
-            )
-        conflict = SQL("ON CONFLICT ({}) DO {}").format(_COMMA.join(map(Identifier, key)), update)
+        # Where all is key, it is updated to itself: to do nothing would not count the row.
+        update = _COMMA.join(SQL("{0} = EXCLUDED.{0}").format(_name(name)) for name in rest or key)
+        conflict = SQL("ON CONFLICT ({}) DO UPDATE SET {}").format(
+            _COMMA.join(map(_name, key)), update
+        )
         return self._move(staging, conflict)
 
     def replace(self, staging: Staging, where: Mapping[str, Any]) -> Move:
         """Put the rows in the place of those where columns have these values."""
-        condition = _AND.join(SQL("{} = %s").format(Identifier(name)) for name in where)
+        condition = _AND.join(SQL("{} = %s").format(_name(name)) for name in where)
         vacate = _SQL["vacate"].sql(table=self._table, condition=condition)
         return self._move(staging, SQL(""), vacate, tuple(where.values()))
 
@@ -87,7 +92,7 @@ class TableMoves:
     ) -> Move:
         insert = _SQL["rows"].sql(
             table=self._table,
-            columns=_COMMA.join(Identifier(column.name) for column in staging.columns),
+            columns=_COMMA.join(_name(column.name) for column in staging.columns),
             values=_COMMA.join(self._value(column) for column in staging.columns),
             staging=staging.table,
             conflict=conflict,
@@ -96,8 +101,14 @@ class TableMoves:
 
     def _value(self, column: Column) -> Composable:
         """Cast to the column's own type, whose length the insert then checks."""
-        wanted = SQL(self._types[column.name])
-        is_list = column.type is not None and column.type.endswith("[]")
-        if is_list and self._types[column.name] in {"json", "jsonb"}:
-            return SQL("to_json({})::{}").format(Identifier(column.name), wanted)
-        return SQL("{}::{}").format(Identifier(column.name), wanted)
+        wanted = _escaped(self._types[column.name])
+        return SQL("{}::{}").format(_name(column.name), wanted)
+
+
+def _name(column: str) -> Composable:
+    """Write a column's name for a statement that has parameters, where `%` begins one."""
+    return _escaped(quoted(column))
+
+
+def _escaped(text: str) -> Composable:
+    return SQL(text.replace("%", "%%"))

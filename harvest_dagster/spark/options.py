@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import ClassVar, Literal, Self
@@ -43,6 +44,7 @@ class Options(BaseModel):
     into: str | None = Field(
         None, pattern="^[0-9a-f_]{1,63}$", description="a staging table's name"
     )
+    asJson: tuple[str, ...] = Field((), description="a list in JSON, of columns that become JSON")  # noqa: N815
 
     @field_validator("orderBy", mode="before")
     @classmethod
@@ -50,6 +52,11 @@ class Options(BaseModel):
         if not isinstance(value, str):
             return value
         return tuple(part.strip() for part in value.split(",") if part.strip())
+
+    @field_validator("asJson", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return tuple(json.loads(value)) if isinstance(value, str) else value
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> Self:
@@ -74,7 +81,7 @@ class Options(BaseModel):
 
 
 _NAMES = {name.lower(): name for name in Options.model_fields}
-_SPARKS_OWN = {"path", "checkpointlocation"}
+_SPARKS_OWN = {"path", "checkpointlocation", "queryname"}
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

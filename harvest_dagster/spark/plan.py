@@ -12,11 +12,14 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.binary import encoded, kind_of
+from harvest_dagster.spark.binary import encoded, json_kind_of, kind_of
+from harvest_dagster.spark.clean import clean
 from harvest_dagster.spark.commit import Request, is_repeated, last_written
 from harvest_dagster.spark.messages import MessageEncoder, check_columns
+from harvest_dagster.spark.nested import check_types
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.staging import Column, Staging, connect, create, new_name
 
@@ -30,13 +33,15 @@ class TableEncoder:
 
     types: dict[str, str]
     """Each column's type as Spark calls it, to name it in an error."""
+    as_json: tuple[str, ...] = ()
+    """Columns that are JSON in the table, where lists are no arrays."""
 
     def columns(self, schema: pa.Schema) -> tuple[Column, ...]:
         """Tell what a staging table must hold."""
         return tuple(self._column(field) for field in schema)
 
     def _column(self, field: pa.Field) -> Column:
-        kind = kind_of(field.type)
+        kind = json_kind_of(field.type) if field.name in self.as_json else kind_of(field.type)
         if kind is None:
             raise ConfigError(
                 f"column {field.name} is {self.types[field.name.lower()]}, which can't be written:"
@@ -46,7 +51,8 @@ class TableEncoder:
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
         """Encode a batch."""
-        return [encoded(column) for column in batch.columns]
+        named = zip(batch.schema.names, batch.columns, strict=True)
+        return [encoded(column, as_json=name in self.as_json) for name, column in named]
 
 
 Encoder: TypeAlias = "MessageEncoder | TableEncoder"
@@ -66,10 +72,10 @@ class Plan:
         """The outbox, if it is messages that are written."""
         return self.encoder.outbox.table if isinstance(self.encoder, MessageEncoder) else None
 
-    def request(self, options: Options, batch: int | None = None) -> Request:
+    def request(self, options: Options) -> Request:
         """Ask for the commit of what was staged."""
         outbox = options.outbox_table().table
-        return Request(self.write, options.key, outbox, options.onRepeat, options.attachFrom, batch)
+        return Request(self.write, options.key, outbox, options.onRepeat, options.attachFrom)
 
 
 def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> Plan:
@@ -83,6 +89,7 @@ def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> 
         )
         planned = Plan(url, write, staging, encoder)
         if creates:
+            clean(connection)
             create(connection, write, staging, planned.outbox, attaches=options.into is None)
     return planned
 
@@ -96,7 +103,7 @@ def was_written(options: Options) -> bool:
     """Tell whether this key's write was done; raise if it must not be asked for again."""
     request = Request(uuid4(), options.key, options.outbox_table().table, options.onRepeat)
     with connect(options.postgres()) as connection:
-        known = last_written(connection, request.known_as)
+        known = last_written(connection, request)
     return known is not None and is_repeated(known, request)
 
 
@@ -104,9 +111,12 @@ def encoder_of(
     connection: psycopg.Connection[Any], options: Options, schema: StructType
 ) -> Encoder:
     """Make what encodes a DataFrame's batches; a ConfigError tells what can't be."""
+    check_types(schema)
     types = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     if options.stage == "rows":
-        return TableEncoder(types)
+        return TableEncoder(types, options.asJson)
+    if options.topic is not None:
+        Message(options.topic, None, None)  # which raises, if it is not legal
     outbox = options.outbox_table()
     rows = connection.execute(CATALOGUE["columns"].text, (outbox.table.sql,)).fetchall()
     shape = Shape.read(outbox.table, rows)

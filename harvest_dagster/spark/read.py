@@ -6,7 +6,7 @@ empties shows what was there at some moment. To consume messages, read Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from harvest_dagster.spark.staging import connect
 
 _SQL = statements("harvest_dagster.spark", "read.sql")
 _PARKED = TableName("parked", "harvest")
-_BATCH = 5_000
+_BATCH_ROWS, _BATCH_BYTES = 5_000, 32 * 1024 * 1024
 _MESSAGE = (
     "id bigint, create_time timestamp, topic string, key binary, value binary,"
     " headers array<struct<key: string, value: binary>>, partition int"
@@ -86,10 +86,10 @@ class OutboxReader(DataSourceReader):
         schema = pa.schema([*_FIELDS, *(_PARKED_FIELDS if parked else [])])
         with connect(self.options.postgres()) as connection, connection.transaction():
             statement = SQL(_SQL["parked"].text).format() if parked else self._waiting(connection)
-            with connection.cursor("spark", row_factory=dict_row) as cursor:
-                cursor.execute(statement, (partition.first, partition.last))
-                while rows := cursor.fetchmany(_BATCH):
-                    yield pa.RecordBatch.from_pylist([_with_headers(row) for row in rows], schema)
+            with connection.cursor(row_factory=dict_row) as cursor:
+                rows = cursor.stream(statement, (partition.first, partition.last))
+                for batch in _batches(map(_with_headers, rows)):
+                    yield pa.RecordBatch.from_pylist(batch, schema)
 
     def _waiting(self, connection: psycopg.Connection[Any]) -> Composed:
         table = self.options.outbox_table().table
@@ -114,3 +114,17 @@ class OutboxReader(DataSourceReader):
 def _with_headers(row: dict[str, Any]) -> dict[str, Any]:
     pairs = zip(row.pop("header_keys"), row.pop("header_values"), strict=True)
     return {**row, "headers": [{"key": key, "value": value} for key, value in pairs]}
+
+
+def _batches(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Gather rows as long as they are few and small: a message may be as large as a batch."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row["key"] or b"") + len(row["value"] or b"")
+        if len(batch) == _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

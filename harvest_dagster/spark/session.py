@@ -11,5 +11,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session know `format("outbox")`; again is no harm."""
+    """Let a session know `format("outbox")`, in this thread; again is no harm."""
     spark.dataSource.register(OutboxSource)
+    # Spark looks up sources in the session that is the thread's own, and this is what makes it so.
+    spark.createDataFrame([], "nothing int")

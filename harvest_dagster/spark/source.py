@@ -12,10 +12,13 @@ All of them block on PostgreSQL alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+import psycopg
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -26,16 +29,19 @@ from pyspark.sql.datasource import (
 )
 
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.spark.clean import clean, discard_all
 from harvest_dagster.spark.commit import Request, commit
 from harvest_dagster.spark.messages import MessageEncoder
 from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import Plan, make_plan, was_written
 from harvest_dagster.spark.read import SCHEMA, OutboxReader
-from harvest_dagster.spark.staging import Staged, Staging, connect, copy, discard, ensure, settle
+from harvest_dagster.spark.staging import Staged, Staging, connect, copy, ensure, settle
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+_QUERY_ID = "sql.streaming.queryId"
 
 
 @dataclass
@@ -44,6 +50,7 @@ class Done(WriterCommitMessage):
 
     staged: Staged
     staging: Staging
+    stream: str | None = None
 
 
 class OutboxSource(DataSource):
@@ -116,8 +123,7 @@ class StagingWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - Spark's
         """Drop what was staged."""
-        with connect(self.plan.url) as connection:
-            discard(connection, self.plan.staging.name)
+        discard_all(self.plan.url, [self.plan.staging.name])
 
 
 @dataclass
@@ -137,7 +143,7 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
     """Writes each batch of a stream in a transaction, together with the batch's number.
 
     Spark makes one for the tasks of a batch, and another one for its commit: so the tasks create
-    the staging table, and tell its name.
+    the staging table, and tell its name. Only they are told which stream it is.
     """
 
     plan: Plan
@@ -148,19 +154,26 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
         plan = self.plan
         with connect(plan.url) as connection:
             ensure(connection, plan.write, plan.staging, plan.outbox)
-        return _staged(plan, iterator)
+        context = TaskContext.get()
+        stream = context.getLocalProperty(_QUERY_ID) if context is not None else None
+        return replace(_staged(plan, iterator), stream=stream)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
         """Move the batch's messages, unless it is done."""
-        for staging in _stagings(messages):
+        for staging, stream in _stagings(messages):
             planned = replace(self.plan, staging=staging)
-            _finish(planned, planned.request(self.options, batchId), messages)
+            request = replace(planned.request(self.options), batch=batchId, stream=stream)
+            _finish(planned, request, messages)
+        self._clean()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
         """Drop what was staged, as far as tasks have told where."""
-        with connect(self.plan.url) as connection:
-            for staging in _stagings(messages):
-                discard(connection, staging.name)
+        discard_all(self.plan.url, (staging.name for staging, _ in _stagings(messages)))
+
+    def _clean(self) -> None:
+        """Drop what earlier batches have left; a stream may be the only one that writes."""
+        with suppress(psycopg.Error), connect(self.plan.url) as connection:
+            clean(connection)
 
 
 def _staged(planned: Plan, batches: Iterator[pa.RecordBatch]) -> Done:
@@ -174,12 +187,14 @@ def _finish(
     with connect(planned.url) as connection:
         settle(connection, planned.staging, _counted(messages))
         commit(connection, request, [messages_move(planned.staging, encoder)])
-        discard(connection, planned.staging.name)
+    discard_all(planned.url, [planned.staging.name])
 
 
 def _counted(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
     return [message.staged for message in messages if isinstance(message, Done)]
 
 
-def _stagings(messages: Sequence[WriterCommitMessage | None]) -> set[Staging]:
-    return {message.staging for message in messages if isinstance(message, Done)}
+def _stagings(
+    messages: Sequence[WriterCommitMessage | None],
+) -> set[tuple[Staging, str | None]]:
+    return {(each.staging, each.stream) for each in messages if isinstance(each, Done)}

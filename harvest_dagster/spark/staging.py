@@ -19,7 +19,6 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -34,7 +33,6 @@ from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows, slices
 
 SCHEMA = "harvest_staging"
-DEAD_AFTER = timedelta(hours=6)
 _SQL = statements("harvest_dagster.spark", "staging.sql")
 _ATTEMPT_BITS = 63
 
@@ -82,9 +80,15 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(
         connection_string(url), autocommit=True, application_name="harvest spark"
     ) as connection:
+        # Whatever a role or a database has as its own: the moves want to see what was committed.
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         try:
             yield connection
-        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+        except (
+            psycopg.errors.UndefinedTable,
+            psycopg.errors.UndefinedColumn,
+            psycopg.errors.InvalidSchemaName,
+        ) as error:
             if "harvest" not in str(error):
                 raise
             raise OutboxError(
@@ -105,8 +109,7 @@ def create(
     *,
     attaches: bool = False,
 ) -> None:
-    """Create a staging table, and drop what dead writers have left."""
-    _clean(connection)
+    """Create a staging table."""
     with connection.transaction():
         _create(connection, write, staging, outbox, attaches=attaches)
 
@@ -185,7 +188,7 @@ def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list
     if found is None:
         raise OutboxError(
             f"what was staged in {staging.table} is gone: the job did not end, or another write has"
-            f" cleaned up after {DEAD_AFTER} of silence; write again"
+            " cleaned up after hours of silence; write again"
         )
     return found[0], found[1]
 
@@ -207,22 +210,3 @@ def drop(connection: psycopg.Connection[Any], name: str) -> None:
         connection.execute(_SQL["lock_time"].text)
         connection.execute(_SQL["drop"].sql(staging=TableName(name, SCHEMA)))
         connection.execute(_SQL["forget"].text, (name,))
-
-
-def _clean(connection: psycopg.Connection[Any]) -> None:
-    for (name,) in connection.execute(_SQL["dead"].text, (DEAD_AFTER,)).fetchall():
-        # It may belong to another role, whose writers then clean up.
-        with suppress(psycopg.errors.InsufficientPrivilege):
-            drop(connection, name)
-    for (name,) in connection.execute(_SQL["parts"].text).fetchall():
-        _drop_if_drained(connection, TableName(name, SCHEMA))
-
-
-def _drop_if_drained(connection: psycopg.Connection[Any], part: TableName) -> None:
-    """Drop a part of an outbox of which nothing is left; one that is in use stays."""
-    with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
-        connection.execute(_SQL["lock_time"].text)
-        connection.execute(_SQL["lock"].sql(staging=part))
-        row = connection.execute(_SQL["holds_rows"].sql(staging=part)).fetchone()
-        if row is not None and not row[0]:
-            connection.execute(_SQL["drop"].sql(staging=part))

@@ -9,7 +9,7 @@ SELECT EXISTS (SELECT FROM harvest.staged WHERE name = %s)
 
 -- create: a staging table, with the columns of what is staged
 CREATE UNLOGGED TABLE {staging} WITH (autovacuum_enabled = off) AS
-SELECT 0::bigint AS attempt, {columns} {source} WITH NO DATA
+SELECT 0::bigint AS harvest_attempt, {columns} {source} WITH NO DATA
 
 -- source: what a staging table takes its columns' types from
 FROM {table}
@@ -31,22 +31,11 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
 
 -- create_part: a staging table like the outbox, that may become a part of it
 CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS
-                      , attempt bigint) WITH (autovacuum_enabled = off);
+                      , harvest_attempt bigint) WITH (autovacuum_enabled = off);
  ALTER TABLE {staging} ALTER id SET DEFAULT nextval({sequence})
 
--- parts: tables of ours that are attached to an outbox
-SELECT c.relname
-  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
- WHERE c.relnamespace = to_regnamespace('harvest_staging') AND pg_has_role(c.relowner, 'USAGE')
-
--- lock: nobody uses the table
-LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
-
--- holds_rows: whether anything of a part is left
-SELECT EXISTS (SELECT FROM (SELECT id FROM {staging} ORDER BY id LIMIT 1) AS first)
-
 -- copy: what a task writes
-COPY {staging} (attempt, {columns}) FROM STDIN (FORMAT binary)
+COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary)
 
 -- copied: tell what a task has written, and that the write is alive
 UPDATE harvest.staged SET copied = copied + %s, touched_at = clock_timestamp() WHERE name = %s
@@ -71,6 +60,3 @@ DROP TABLE IF EXISTS {staging}
 
 -- forget: nothing is staged under this name
 DELETE FROM harvest.staged WHERE name = %s
-
--- dead: staging tables whose writers have been silent for so long that they are dead
-SELECT name FROM harvest.staged WHERE touched_at < now() - %s ORDER BY touched_at LIMIT 100

@@ -12,22 +12,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import psycopg
-
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.commit import Move, Request, Written, commit, is_repeated, last_written
+from harvest_dagster.spark.clean import discard_all
+from harvest_dagster.spark.commit import (
+    Move,
+    Request,
+    Written,
+    commit,
+    is_repeated,
+    last_written,
+    nothing,
+)
 from harvest_dagster.spark.messages import MessageEncoder
 from harvest_dagster.spark.moves import TableMoves, messages_move
 from harvest_dagster.spark.options import OnRepeat, Options
 from harvest_dagster.spark.plan import Encoder, arrow_schema, encoder_of
 from harvest_dagster.spark.session import register
-from harvest_dagster.spark.staging import Staging, connect, discard, new_name
+from harvest_dagster.spark.staging import Staging, connect, new_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,8 +43,11 @@ if TYPE_CHECKING:
 class Transaction:
     """What is written together; made by `transaction`."""
 
-    def __init__(self, url: str, request: Request, known: Written | None) -> None:
-        self._url, self._request = url, request
+    def __init__(self, options: Options, request: Request, known: Written | None) -> None:
+        self._url, self._request = options.postgres(), request
+        # What the settings name they name for Spark's server too: its UI and event log then have no
+        # password to show.
+        self._given = {"url": options.url} if options.url else {}
         self._moves: list[Move] = []
         self._staged: list[str] = []
         self._written = known
@@ -102,13 +112,13 @@ class Transaction:
         with connect(self._url) as connection:
             moves = TableMoves(connection, TableName.parse(table))
         moves.check([*rows.columns, *more])
-        staging, _ = self._stage(rows, stage="rows")
+        staging, _ = self._stage(rows, stage="rows", asJson=moves.as_json)
         self._moves.append(move(moves, staging))
 
     def _stage(self, frame: DataFrame, **more: str | None) -> tuple[Staging, Encoder]:
         """Have Spark copy a DataFrame into a staging table."""
         given = {
-            "url": self._url,
+            **self._given,
             "outbox": str(self._request.outbox),
             "write": str(self._request.write),
             "into": new_name(self._request.write),
@@ -125,16 +135,16 @@ class Transaction:
 
     def finish(self) -> None:
         """Write what is staged."""
-        if self._written is None:
+        if self._written is None and not self._moves:
+            self._written = nothing(self._request)  # nothing that its key could stand for
+        elif self._written is None:
             with connect(self._url) as connection:
                 self._written = commit(connection, self._request, self._moves)
         self._ended = time.monotonic()
 
     def close(self) -> None:
-        """Drop what is staged; where PostgreSQL is gone, a later write does."""
-        with suppress(psycopg.OperationalError), connect(self._url) as connection:
-            for name in self._staged:
-                discard(connection, name)
+        """Drop what is staged."""
+        discard_all(self._url, self._staged)
 
 
 @contextmanager
@@ -150,7 +160,7 @@ def transaction(
 
     With a `key` it is written once, whoever tries again: `on_repeat` tells whether to skip what was
     written before (without running Spark), to write it again, or to raise. Without `url` and
-    `outbox` the settings' own are used.
+    `outbox` the settings' own are used, also by Spark's server where that is another machine.
     """
     register(spark)
     options = Options.read(
@@ -158,10 +168,10 @@ def transaction(
     )
     request = Request(uuid4(), key, options.outbox_table().table, on_repeat)
     with connect(options.postgres()) as connection:
-        known = last_written(connection, request.known_as)
+        known = last_written(connection, request)
     repeated = known is not None and is_repeated(known, request)
     write = Transaction(
-        options.postgres(), request, replace(known, repeated=True) if known and repeated else None
+        options, request, replace(known, repeated=True) if known and repeated else None
     )
     try:
         yield write

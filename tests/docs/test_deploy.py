@@ -61,6 +61,24 @@ def test_places() -> None:
         assert service["ports"][0]["port"] == container["ports"][0]["containerPort"]
 
 
+def test_who_reaches_whom() -> None:
+    """No Service is open to all pods of a cluster, and those that are let in are there."""
+    policies = {name: each["spec"] for (kind, name), each in OBJECTS.items() if kind.endswith("cy")}
+    services = {name: each["spec"] for (kind, name), each in OBJECTS.items() if kind == "Service"}
+    labels = [pod["metadata"]["labels"] for pod in PODS.values() if "metadata" in pod]
+    for name, service in services.items():
+        assert policies[name]["podSelector"]["matchLabels"] == service["selector"]
+        let_in = [one for rule in policies[name]["ingress"] for one in rule["from"]]
+        assert all(one["podSelector"]["matchLabels"] in labels for one in let_in)
+
+
+def test_every_alert_is_explained() -> None:
+    """The page on monitoring has a row for each, with what to press."""
+    page = (DEPLOY.parent / "how-to" / "monitor.md").read_text()
+    names = [rule["alert"] for group in read("alerts.yaml")[0]["groups"] for rule in group["rules"]]
+    assert [name for name in names if f"| `{name}` |" in page] == names
+
+
 def test_same_harvest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The code location loads, and what stands by for it harvests the same, under the same name."""
     monkeypatch.setenv("HARVEST_POSTGRES", "postgresql://db")

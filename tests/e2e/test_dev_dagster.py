@@ -70,6 +70,7 @@ def test_when_dagster_dies_the_command_says_so_and_ends(project: Project) -> Non
         until(lambda: running.command.poll() is not None, what="the command ends")
         assert running.command.returncode == 1
         assert "harvest: Dagster ended by itself" in running.said()
+        assert "run `harvest dev dagster` again" in running.said()
         assert left_of(running) == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,21 @@ from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.load import Load
-from tests.integration.harvest.place import Place, place, until
+from tests.integration.harvest.place import Place, until
+from tests.integration.harvest.place import place as unwatched
 from tests.integration.harvest.running import spawn, start_harvest, start_tour
 
-__all__ = ["place", "spawn", "start_harvest", "start_tour"]
+__all__ = ["spawn", "start_harvest", "start_tour", "unwatched"]
 
 BUSY = {"mark_query_records": 50, "max_in_flight_records": 200, "io_error_backoff": 0.05}
 """Limits under which a backlog takes a while, in many batches, and failures are got over soon."""
+
+
+@pytest.fixture
+def place(unwatched: Place) -> Iterator[Place]:
+    """Give a place whose topic is read all along, through every fault."""
+    with unwatched.watched():
+        yield unwatched
 
 
 @pytest.fixture
@@ -41,14 +49,23 @@ def own_servers(tmp_path: Path) -> Iterator[Callable[..., Servers]]:
     embedded.reset(tmp_path, say=lambda _line: None)
 
 
-def new_place(servers: Servers, name: str) -> Place:
-    """Make a place on such servers, with a database of this name."""
+def _made(servers: Servers, name: str) -> Place:
     with psycopg.connect(servers.postgres, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
     url = f"{servers.postgres.rpartition('/')[0]}/{name}"
     with psycopg.connect(url) as connection:
         create(connection, TableName("outbox"), Kind.NATIVE)
     return Place(url, dict(servers.kafka_config))
+
+
+NewPlace = Callable[[Servers, str], Place]
+
+
+@pytest.fixture
+def new_place() -> Iterator[NewPlace]:
+    """Make places on such servers, each with a database of a name, and watched like the others."""
+    with ExitStack() as readers:
+        yield lambda servers, name: readers.enter_context(_made(servers, name).watched())
 
 
 def processes(servers: Servers, name: str) -> list[psutil.Process]:
@@ -101,10 +118,12 @@ def database_set(place: Place, servers: Servers, setting: str, value: str) -> It
 
 
 def settle(place: Place, delivery: str, seconds: float = 60.0) -> None:
-    """Wait until all is harvested, and judge it as a reader finds it afterwards."""
+    """Wait until all is harvested, and judge it as readers find it, meanwhile and afterwards."""
     place.drained(seconds)
     until(lambda: not place.rows("SELECT ids FROM harvest.claim"), 10)
     judge(place.stashed, read(place.kafka, place.topic), delivery)
+    assert place.reader, "a place of these tests is watched"
+    judge(place.stashed, place.reader.caught_up(len(place.stashed)), delivery)
 
 
 def busy(place: Place, delivery: str, **changes: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.conftest import BUSY, database_set, locked, settle, terminate
-from tests.faults.deliveries import DELIVERIES
+from tests.faults.deliveries import BOTH, DELIVERIES
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def progress(running: RunningTour) -> None:
     until(lambda: running.tour.totals.purged > before + 100)
 
 
-@DELIVERIES
+@BOTH
 def test_connections_cut_again_and_again(
     place: Place, start_tour: StartTour, delivery: str
 ) -> None:
@@ -83,7 +83,7 @@ def test_the_outbox_is_locked(
     settle(place, delivery)
 
 
-@DELIVERIES
+@BOTH
 def test_deadlock(place: Place, start_tour: StartTour, delivery: str) -> None:
     """A purge that is the victim of a deadlock is made up for."""
     place.put(40)
@@ -97,7 +97,7 @@ def test_deadlock(place: Place, start_tour: StartTour, delivery: str) -> None:
     assert running.end() is None
 
 
-@DELIVERIES
+@BOTH
 def test_read_only(
     place: Place, servers: Servers, start_harvest: StartHarvest, delivery: str
 ) -> None:

@@ -12,12 +12,12 @@ import pytest
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.process import is_alive
-from tests.faults.conftest import BUSY, hung, new_place, processes, settle
-from tests.integration.harvest.account import Reader, Received, judge
+from tests.faults.conftest import BUSY, hung, processes, settle
 from tests.integration.harvest.load import Load
 from tests.integration.harvest.place import Place, a_while, until
 
 if TYPE_CHECKING:
+    from tests.faults.conftest import NewPlace
     from tests.integration.harvest.running import StartHarvest
 
 Own = Callable[..., Servers]
@@ -25,7 +25,9 @@ Fault = Callable[[Servers], None]
 DELIVERIES = ["exactly_once", "at_least_once"]
 
 
-def harvested(servers: Servers, start_harvest: StartHarvest) -> dict[str, Place]:
+def harvested(
+    servers: Servers, new_place: NewPlace, start_harvest: StartHarvest
+) -> dict[str, Place]:
     """Have an outbox harvested either way."""
     places = {delivery: new_place(servers, delivery) for delivery in DELIVERIES}
     for delivery, place in places.items():
@@ -63,14 +65,19 @@ def each_survived(servers: Servers, places: dict[str, Place], faults: list[Fault
 
 
 @pytest.mark.long
-def test_the_only_broker_is_killed(own_servers: Own, start_harvest: StartHarvest) -> None:
+def test_the_only_broker_is_killed(
+    own_servers: Own, new_place: NewPlace, start_harvest: StartHarvest
+) -> None:
     """The only broker is killed at work, and comes back: all goes out all right."""
     servers = own_servers()
-    each_survived(servers, harvested(servers, start_harvest), [lambda s: back(s, "kafka-1")])
+    places = harvested(servers, new_place, start_harvest)
+    each_survived(servers, places, [lambda s: back(s, "kafka-1")])
 
 
 @pytest.mark.long
-def test_all_there_is_goes_and_comes_back(own_servers: Own, start_harvest: StartHarvest) -> None:
+def test_all_there_is_goes_and_comes_back(
+    own_servers: Own, new_place: NewPlace, start_harvest: StartHarvest
+) -> None:
     """PostgreSQL is killed, and stopped, it and the only broker hang: all goes out all right.
 
     They hang for longer than the session, so that whoever leads must be elected anew.
@@ -82,18 +89,17 @@ def test_all_there_is_goes_and_comes_back(own_servers: Own, start_harvest: Start
         lambda s: away(s, "postgres", 8),
         lambda s: away(s, "kafka-1", 8),
     ]
-    each_survived(servers, harvested(servers, start_harvest), faults)
+    each_survived(servers, harvested(servers, new_place, start_harvest), faults)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("hangs", [False, True])
 def test_one_of_three_brokers(
-    own_servers: Own, start_harvest: StartHarvest, *, hangs: bool
+    own_servers: Own, new_place: NewPlace, start_harvest: StartHarvest, *, hangs: bool
 ) -> None:
     """A broker of a cluster is killed, or hangs, under load, and is back: readers see all once."""
     servers = own_servers(brokers=3)
-    places = harvested(servers, start_harvest)
-    readers = {d: Reader(place.kafka, place.topic) for d, place in places.items()}
+    places = harvested(servers, new_place, start_harvest)
     with ExitStack() as loads:
         for place in places.values():
             loads.callback(Load(place).stop)
@@ -104,10 +110,3 @@ def test_one_of_three_brokers(
             back(servers, "kafka-2")
     for delivery, place in places.items():
         settle(place, delivery, 90)
-        judge(place.stashed, caught_up(readers[delivery], place), delivery)
-
-
-def caught_up(reader: Reader, place: Place) -> list[Received]:
-    """Wait until a reader has read all, and give that."""
-    until(lambda: len({m.value for m in reader.found}) == len(place.stashed))
-    return reader.stop()

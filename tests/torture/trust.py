@@ -26,18 +26,17 @@ class Trust(NamedTuple):
 
 def journal_trust(journal: TextIO) -> None:
     """Have this process write down what it trusts."""
-    begin: Any = Terms.begin
-    extend = Terms.extend
+    begin, extend = Terms.begin, Terms.extend
 
     def note(word: str, epoch: int, at: float) -> None:
         journal.write(f"{word} {epoch} {at}\n")
         journal.flush()
 
-    def begun(self: Terms, lease: Lease, until: float) -> Any:
+    def begun(self: Terms, lease: Lease, until: float) -> bool:
         note("begin", lease.epoch, now())
         note("until", lease.epoch, until)
         held = begin(self, lease, until)
-        if held is False:  # it stops just now, and took nothing
+        if not held:
             note("end", lease.epoch, now())
         return held
 

@@ -28,6 +28,15 @@ VALUES ('outbox', 0, 4, 't', 'a', '{}', '{}', 'too large', true, NULL),
        ('outbox', 0, 6, 't', 'b', '{}', '{}', 'no such partition', true, NULL),
        ('outbox', 0, 7, 't', 'c', '{}', '{}', 'too large', true, now())
 """
+HELD: list[tuple[str, dict[str, Any]]] = [
+    ("held", {"topic": "of a leader before", "reason": "no such topic"}),
+    ("tour_started", {}),
+    ("held", {"topic": "a", "reason": "unreachable"}),
+    ("held", {"topic": "b", "reason": "no such topic"}),
+    ("released", {"topics": ["a", "b"]}),
+    ("held", {"topic": "a", "reason": "no such topic"}),
+    ("held", {"topic": "c", "reason": "not authorised to write"}),
+]
 
 
 def filled(connection: psycopg.Connection[Any]) -> None:
@@ -90,6 +99,21 @@ def test_last_events(harvest: Harvest, connection: psycopg.Connection[Any]) -> N
         connection.commit()
     told = json.loads(harvest("status", "--json").stdout)
     assert [event["kind"] for event in told["events"]] == [f"kind-{n}" for n in (6, 5, 4, 3, 2)]
+
+
+def test_held_topics(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
+    """Topics that can't be published to are told, with the reason, until they are released."""
+    for kind, detail in HELD:
+        event = "INSERT INTO harvest.event (name, shard, kind, detail) VALUES ('outbox', 0, %s, %s)"
+        connection.execute(event, (kind, json.dumps(detail)))
+        connection.commit()
+    told = json.loads(harvest("status", "--json").stdout)
+    assert told["held"] == {"a": "no such topic", "c": "not authorised to write"}
+    lines = harvest("status").stdout.splitlines()
+    assert [line for line in lines if line.startswith("held")] == [
+        "held       a: no such topic",
+        "held       c: not authorised to write",
+    ]
 
 
 def test_of_another_name(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:

@@ -67,6 +67,14 @@ class Reader:
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
+    def caught_up(self, messages: int, seconds: float = _READ_SECONDS) -> list[Received]:
+        """Wait until so many different messages are read, and give all that was."""
+        deadline = time.monotonic() + seconds
+        while len({_content(message) for message in list(self.found)}) < messages:
+            assert time.monotonic() < deadline, f"{messages} were not read within {seconds} s"
+            time.sleep(_POLL_SECONDS)
+        return list(self.found)
+
     def stop(self) -> list[Received]:
         """End, and give what was read."""
         self._stop.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,7 @@ from harvest_dagster.election.history import Event
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.embedded import Servers
 from harvest_dagster.harvest.config import HarvestConfig
+from tests.integration.harvest.account import Reader
 
 PARTITIONS = 4
 DEADLINE_SECONDS = 30.0
@@ -50,6 +52,16 @@ class Place:
         self.topics = {f"{self.name}.neli"}
         self.topic = self.new_topic()
         self.stashed: list[Message] = []
+        self.reader: Reader | None = None
+
+    @contextmanager
+    def watched(self) -> Iterator[Place]:
+        """Have somebody read the topic all along."""
+        self.reader = Reader(self.kafka, self.topic)
+        try:
+            yield self
+        finally:
+            self.reader.stop()
 
     def new_topic(self, name: str | None = None, *, partitions: int = PARTITIONS, **of: str) -> str:
         """Create a topic, with settings written with underscores."""

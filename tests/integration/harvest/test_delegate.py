@@ -72,6 +72,23 @@ def test_it_tells_what_it_found(place: Place) -> None:
     assert (found.purged, found.remarked) == (10, 10)
 
 
+def test_a_drain_is_not_put_off(place: Place, begin: Begin) -> None:
+    """However often it is asked to drain, what is stuck is cut off when the first time is over."""
+    place.put(10)
+    place.lease()
+    with place.connect() as blocker, blocker.transaction():
+        blocker.execute("SELECT FROM outbox FOR UPDATE")
+        delegate = begin("run-1")
+        until(lambda: delegate.in_flight == 10)
+        delegate.drain("a test", 1.0)
+
+        def asked_again() -> bool:
+            delegate.drain("a test", 60.0)
+            return delegate.wait(0)
+
+        assert until(asked_again) < 10
+
+
 def test_a_second_takes_over_in_good_order(place: Place, begin: Begin) -> None:
     """A tour that begins lets the one before it drain; all that it published counts on."""
     place.put(200)

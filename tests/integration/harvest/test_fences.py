@@ -193,3 +193,22 @@ def test_an_answer_that_is_lost_ends_no_leadership(
     until(lambda: lost)
     place.put(10)
     place.drained()
+
+
+def test_nothing_is_sent_on_waking(place: Place, start_tour: StartTour) -> None:
+    """At least once, a leader whose lease ran out while a purge was under way sends no more."""
+    place.put(5, keys=1)
+    running = start_tour(place.config(delivery="at_least_once"), place.lease())
+    with place.connect() as blocker:
+        with blocker.transaction():
+            blocker.execute("SELECT FROM outbox WHERE id = 3 FOR UPDATE")
+            until(lambda: _waits_for_a_lock(place))
+            running.trusted = False
+        running.join()
+    assert isinstance(running.failure, FencedError)
+    assert len(read(place.kafka, place.topic)) == 3
+
+
+def _waits_for_a_lock(place: Place) -> bool:
+    waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    return bool(place.rows(f"{waiting} AND application_name LIKE 'harvest %%'", ()))

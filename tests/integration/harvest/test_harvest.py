@@ -78,11 +78,11 @@ def test_before_and_after(place: Place, start_harvest: StartHarvest) -> None:
 
 
 def test_in_flight(place: Place, start_harvest: StartHarvest) -> None:
-    """What is in flight is told in records, and in different keys."""
+    """What is in flight is told as a number of records, and as their topics and keys."""
     place.put(40, keys=7)
     harvest = start_harvest(place.config(**LINGERS, limits={"queue_timeout": 1})).harvest
     until(lambda: harvest.in_flight_records == 40)
-    assert harvest.in_flight_record_keys == 7
+    assert harvest.in_flight_record_keys == {(place.topic, b"k%d" % n) for n in range(7)}
 
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])

@@ -172,3 +172,20 @@ def test_restored(place: Place, start_tour: StartTour, monkeypatch: pytest.Monke
     place.rows(INSERT, (50, place.topic))
     until(lambda: running.tour.totals.purged == 101)
     assert b"late" in [m.value for m in read(place.kafka, place.topic)]
+
+
+def test_behind_others_records(place: Place, start_tour: StartTour) -> None:
+    """A late commit goes first also where many records that wait for a topic came with it."""
+    start_tour(place.config(limits={"mark_query_records": 20}), place.lease())
+    place.put(1)
+    place.drained()
+    with psycopg.connect(place.postgres) as late:
+        stash(late, (Message(f"{place.topic}-missing", "k", str(n)) for n in range(100)))
+        stash(late, Message(place.topic, "k", "first"))
+        place.put(1)
+        until(lambda: place.waiting() == 0)
+        late.commit()
+    with psycopg.connect(place.postgres) as after:
+        stash(after, Message(place.topic, "k", "second"))
+    until(lambda: place.waiting() == 100)
+    assert lanes(read(place.kafka, place.topic))[place.topic, b"k"] == [b"first", b"second"]

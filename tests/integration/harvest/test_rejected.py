@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -188,3 +189,66 @@ def test_many_keys(small: Place, start_tour: StartTour, delivery: str) -> None:
     flowing = {b"k0", b"k2", b"k4"}
     found = [m for m in read(small.kafka, small.topic) if m.key in flowing]
     judge([m for m in small.stashed if m.key in flowing], found, delivery)
+
+
+BAD_HEADERS = {
+    "names without values": ("{a,b}", "{x}"),
+    "no name": ("{NULL}", "{x}"),
+    "names in two dimensions": ("{{a},{b}}", "{x,y}"),
+    "values in two dimensions": ("{a}", "{{x},{y}}"),
+}
+
+
+@DELIVERIES
+@pytest.mark.parametrize("arrays", BAD_HEADERS.values(), ids=BAD_HEADERS.keys())
+def test_headers_that_are_none(
+    place: Place, start_tour: StartTour, delivery: str, arrays: tuple[str, str]
+) -> None:
+    """A record whose header arrays make no headers, as an INSERT may leave, is parked alone."""
+    place.put(20, keys=5)
+    insert = "INSERT INTO outbox (kafka_topic, kafka_key, kafka_header_keys, kafka_header_values)"
+    place.rows(f"{insert} VALUES (%s, 'bad', %s, %s)", (place.topic, *arrays))
+    place.put(20, keys=5)
+    start_tour(place.config(delivery=delivery), place.lease())
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), delivery)
+    ((reason,),) = place.rows("SELECT reason FROM harvest.parked")
+    assert "kafka_header" in reason
+
+
+@DELIVERIES
+def test_many_wrong_ones_do_not_slow_the_rest(
+    small: Place, start_tour: StartTour, delivery: str
+) -> None:
+    """However many records are refused one after the other, no pause adds up for the others."""
+    for number in range(6):
+        small.stash([next(small.counting())._replace(key=b"bad%d" % number, value=LARGE)])
+        small.put(5, keys=5)
+    start_tour(small.config(delivery=delivery), small.lease())
+    small.drained(20)
+    assert len(small.rows("SELECT id FROM harvest.parked")) == 6
+
+
+@DELIVERIES
+def test_a_limit_below_what_goes_together(
+    small: Place, start_tour: StartTour, delivery: str
+) -> None:
+    """Records that a topic takes one by one, and not together, are published all the same."""
+    small.stash(m._replace(value=b"x" * 300) for m in islice(small.counting(), 400))
+    running = start_tour(small.config(delivery=delivery), small.lease())
+    small.drained()
+    judge(small.stashed, read(small.kafka, small.topic), delivery)
+    assert running.tour.totals.parked == 0
+
+
+@DELIVERIES
+def test_compressed(place: Place, start_tour: StartTour, delivery: str) -> None:
+    """A record that a topic takes compressed, and not as it is, is published."""
+    place.topic = place.new_topic(max_message_bytes="600000")
+    place.stash([next(place.counting())._replace(value=b"x" * 1_000_000)])
+    running = start_tour(
+        place.config(delivery=delivery, producer_kafka={"compression.type": "lz4"}), place.lease()
+    )
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), delivery)
+    assert running.tour.totals.parked == 0

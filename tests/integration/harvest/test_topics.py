@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 
 from harvest_dagster import Message
+from harvest_dagster.errors import ClockError
+from harvest_dagster.harvest import clients
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import until
 
@@ -59,3 +63,25 @@ def test_all_at_once(place: Place, start_tour: StartTour) -> None:
     judge(place.stashed, read(place.kafka, *topics), "exactly_once")
     for topic in topics[1:]:
         place.drop_topic(topic)
+
+
+class Ahead(Producer):
+    """A client on a machine whose clock is two hours ahead."""
+
+    def produce(self, *args: Any, **more: Any) -> None:
+        """Stamp a message with that clock."""
+        super().produce(*args, **more | {"timestamp": int(1000 * (time.time() + 7200))})
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_a_clock_that_kafka_refuses(
+    place: Place, start_tour: StartTour, delivery: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If Kafka refuses the time of messages, which is the leader's, the leader ends and says so."""
+    monkeypatch.setattr(clients, "Producer", Ahead)
+    place.put(100)
+    running = start_tour(place.config(delivery=delivery), place.lease())
+    running.join()
+    assert isinstance(running.failure, ClockError)
+    assert "clock" in str(running.failure)
+    assert place.waiting() == 100

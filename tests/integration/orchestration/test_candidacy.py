@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -28,6 +31,14 @@ def stands(place: Place) -> Iterator[Candidacy]:
     made.stop()
 
 
+@contextmanager
+def stuck_in_flight(place: Place) -> Iterator[None]:
+    """Keep what is in the outbox from being purged: somebody has a lock on its rows."""
+    with place.connect() as holding, holding.transaction():
+        holding.execute("SELECT FROM outbox FOR UPDATE")
+        yield
+
+
 def test_ticks_find_the_same(place: Place, stands: Candidacy) -> None:
     """Each tick finds what the first one made."""
     assert candidacy_of(place.config(), SENSOR, []) is stands
@@ -38,6 +49,41 @@ def test_a_second_sensor_is_refused(place: Place, stands: Candidacy) -> None:
     assert stands.leads(0)
     with pytest.raises(HarvestStateError, match="turn one of them off"):
         candidacy_of(place.config(), "another_leader", [])
+
+
+def test_a_second_name_for_one_table_is_refused(place: Place, stands: Candidacy) -> None:
+    """Two harvests of one table would publish all of it twice, whatever its address looks like."""
+    assert stands.leads(0)
+    elsewhere = place.postgres.replace("127.0.0.1", "localhost")
+    again = place.config(name="again", postgres=elsewhere, outbox="public.outbox")
+    with pytest.raises(HarvestStateError, match="published twice"):
+        candidacy_of(again, "another_leader", [])
+
+
+def test_a_second_table_under_one_name_is_refused(place: Place, stands: Candidacy) -> None:
+    """A name is one outbox's alone: the error asks for another one."""
+    assert stands.leads(0)
+    with pytest.raises(HarvestStateError, match="a name of its own"):
+        candidacy_of(place.config(outbox="elsewhere"), "another_leader", [])
+
+
+def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
+    """While a candidacy lets its tour settle, a tick of another harvest finds its own."""
+    place.put(1)
+    slow = candidacy_of(place.config(limits={"queue_timeout": 25}), SENSOR, [])
+    other = candidacy_of(place.config(name=f"{place.name}-o", outbox="o"), "other_leader", [])
+    until(lambda: slow.leads(0))
+    tour = Delegate(slow.config, 0, "run-1")
+    with ThreadPoolExecutor() as pool, stuck_in_flight(place):
+        tour.begin()
+        until(lambda: tour.totals.published)
+        changed = pool.submit(candidacy_of, place.config(), SENSOR, [])
+        until(lambda: slow.over)
+        assert candidacy_of(other.config, "other_leader", []) is other
+        assert not changed.done()
+    changed.result().stop()
+    other.stop()
+    assert tour.wait(10)
 
 
 def test_silence_ends_it(place: Place, stands: Candidacy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,6 +97,29 @@ def test_silence_ends_it(place: Place, stands: Candidacy, monkeypatch: pytest.Mo
     assert again is not stands
     until(lambda: again.leads(0))
     again.stop()
+
+
+def test_that_nobody_leads_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the ticks have ceased and nobody else leads, there is no tick to tell it."""
+    told = threading.Event()
+    alone = candidacy_of(place.config(), SENSOR, [], told.set)
+    until(lambda: alone.leads(0))
+    monkeypatch.setattr(candidacy, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(candidacy, "_SUCCESSOR_SECONDS", 1.0)
+    assert told.wait(30)
+
+
+def test_a_successor_is_no_news(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another candidate takes over in time, the check stays as it is."""
+    told = threading.Event()
+    first = candidacy_of(place.config(), SENSOR, [], told.set)
+    until(lambda: first.leads(0))
+    second = Candidacy(place.config(), SENSOR, [], told.set)
+    monkeypatch.setattr(first, "_ticked_at", 0.0)
+    until(lambda: second.leads(0))
+    first.guard.join(30)
+    assert not told.is_set()
+    second.stop()
 
 
 def test_another_configuration_begins_anew(place: Place, stands: Candidacy) -> None:

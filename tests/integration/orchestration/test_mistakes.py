@@ -18,6 +18,7 @@ from harvest_dagster.orchestration import (
 from harvest_dagster.orchestration.candidacy import candidacy_of
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.sensor import leader_sensor
+from harvest_dagster.orchestration.tour import tour_job
 from tests.integration.harvest.place import Place, place, until
 
 __all__ = ["place"]
@@ -48,12 +49,27 @@ def resource(
 
 def tick(harvest: HarvestResource, instance: dg.DagsterInstance, key: str = "harvest") -> str:
     """Let a sensor tick once; tell what it says, or that it asks for a tour."""
+    return str(ticked(harvest, instance, key).skip_message or LEADS)
+
+
+def ticked(
+    harvest: HarvestResource,
+    instance: dg.DagsterInstance,
+    key: str = "harvest",
+    cursor: str | None = None,
+) -> Any:
+    """Let a sensor tick once; tell what comes of it."""
     sensor = leader_sensor(Names(key), [], running=False)
     with dg.build_sensor_context(
-        instance=instance, resources={key: harvest}, sensor_name=sensor.name
+        instance=instance, resources={key: harvest}, sensor_name=sensor.name, cursor=cursor
     ) as context:
-        result: Any = sensor.evaluate_tick(context)
-    return str(result.skip_message or LEADS)
+        return sensor.evaluate_tick(context)
+
+
+def judged(result: Any) -> dict[str, bool]:
+    """Tell which checks a tick has reported, and whether they are green."""
+    events = result.asset_events
+    return {e.check_name: e.passed for e in events if isinstance(e, dg.AssetCheckEvaluation)}
 
 
 @contextmanager
@@ -95,15 +111,62 @@ def test_a_missing_table(place: Place, instance: dg.DagsterInstance) -> None:
         pass
 
 
+@pytest.mark.parametrize(
+    ("breaks", "mends"),
+    [
+        ("ALTER TABLE outbox RENAME TO elsewhere", "ALTER TABLE elsewhere RENAME TO outbox"),
+        ("ALTER SCHEMA harvest RENAME TO gone", "ALTER SCHEMA gone RENAME TO harvest"),
+    ],
+    ids=["table", "schema"],
+)
+def test_checks_of_what_is_gone(
+    place: Place, instance: dg.DagsterInstance, breaks: str, mends: str
+) -> None:
+    """No check stays green when nothing can be seen; all of them turn green again."""
+    harvest = resource(place)
+    with leading(harvest, instance):
+        until(lambda: all(judged(ticked(harvest, instance)).values()), what="all are green")
+        well = ticked(harvest, instance).cursor
+        place.rows(breaks)
+        gone = ticked(harvest, instance, cursor=well)
+        place.rows(mends)
+        assert gone.skip_message
+        assert set(judged(gone).values()) == {False}
+        assert judged(gone).keys() == judged(ticked(harvest, instance)).keys()
+        again = ticked(harvest, instance, cursor=gone.cursor)
+        assert judged(again) == dict.fromkeys(judged(gone), True)
+
+
+def test_a_sensor_leaves_no_file(place: Place, instance: dg.DagsterInstance) -> None:
+    """A tick logs nothing, for Dagster would keep a file for each of them."""
+    sensor = leader_sensor(Names("harvest"), [], running=False)
+    harvest = resource(place)
+    with (
+        leading(harvest, instance),
+        dg.build_sensor_context(
+            instance=instance, resources={"harvest": harvest}, sensor_name=sensor.name
+        ) as context,
+    ):
+        sensor.evaluate_tick(context)
+        assert context._logger is None  # noqa: SLF001 - what writes the file, once it is made
+
+
 def test_two_sensors(place: Place, instance: dg.DagsterInstance) -> None:
     """The second one says which is the first."""
     with leading(resource(place), instance):
         said = tick(resource(place), instance, "other")
     assert "harvest_leader and other_leader" in said
+    until(lambda: tick(resource(place), instance, "other") == LEADS, what="the other one leads")
+    candidacy_of(resource(place).config(), "other_leader", []).stop()
 
 
 def test_a_missing_resource() -> None:
-    """A sensor without its resource does not even load."""
+    """A sensor without its resource does not even load; with it, it does."""
     sensor = leader_sensor(Names("shop"), [], running=False)
+    (tour,) = [tour_job(Names("shop"))]
+    without = dg.Definitions(sensors=[sensor], jobs=[tour])
     with pytest.raises(dg.DagsterInvalidDefinitionError, match="shop"):
-        dg.Definitions.validate_loadable(dg.Definitions(sensors=[sensor]))
+        dg.Definitions.validate_loadable(without)
+    resources = {"shop": HarvestResource(), "shop_handles": dg.mem_io_manager}
+    mended = dg.Definitions.merge(without, dg.Definitions(resources=resources))
+    dg.Definitions.validate_loadable(mended)

@@ -142,7 +142,7 @@ def test_idempotency_keys(connection: psycopg.Connection[Any]) -> None:
         with pytest.raises(OutboxError) as refused:
             commit(connection, again, [])
         assert str(refused.value).isprintable()
-        known = last_written(connection, text)
+        known = last_written(connection, again)
         assert known is not None
         assert known.write == first.write
     row = connection.execute("SELECT count(*) FROM harvest.written").fetchone()

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -14,16 +15,19 @@ import psycopg
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark import staging
+from harvest_dagster.spark import register, staging
 from harvest_dagster.spark.binary import encoded
+from harvest_dagster.spark.clean import DEAD_AFTER, clean
 from harvest_dagster.spark.commit import Request, commit
 from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import make_plan
 from harvest_dagster.spark.staging import Column, Staging
+from tests.integration.harvest.place import until
 
 if TYPE_CHECKING:
     from tests.conftest import Stashed
@@ -147,7 +151,7 @@ def test_what_the_dead_have_left(
     """What a writer staged that is silent for hours goes with the next write; what is new stays."""
     old, _ = plan_of(spark, database)
     plan_of(spark, database)
-    since = staging.DEAD_AFTER + timedelta(minutes=1)
+    since = DEAD_AFTER + timedelta(minutes=1)
     with psycopg.connect(database) as connection:
         connection.execute(
             "UPDATE harvest.staged SET touched_at = now() - %s WHERE name = %s",
@@ -173,3 +177,93 @@ def test_a_task_that_does_not_know(spark: SparkSession, database: str, left: Lef
         staging.discard(other, name)
         assert left() == (0, 0)
         task.execute("SELECT 1")
+
+
+BLOCKED = """SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
+              WHERE NOT granted AND datname = current_database()"""
+
+
+def test_two_clean_at_once(database: str, rows: Rows) -> None:
+    """A part that another writer is just dropping is no trouble for the one that comes second."""
+    rows("CREATE TABLE harvest_staging.part_x () INHERITS (outbox)")
+    with psycopg.connect(database) as first, ThreadPoolExecutor(1) as pool:
+        first.execute("DROP TABLE harvest_staging.part_x")
+        second = pool.submit(_clean, database)
+        until(lambda: rows(BLOCKED) == [(1,)] or second.done(), what="the second waits")
+        first.commit()
+        second.result()
+
+
+def _clean(database: str) -> None:
+    with staging.connect(database) as connection:
+        clean(connection)
+
+
+NO_DROPS = """
+CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+CREATE EVENT TRIGGER refuse ON sql_drop WHEN TAG IN ('DROP TABLE') EXECUTE FUNCTION refuse()"""
+
+
+def test_cleaning_fails(spark: SparkSession, write: Write, rows: Rows) -> None:
+    """A write whose commit is done has succeeded, whatever comes of its staging table."""
+    rows(NO_DROPS)
+    write(spark.range(3).selectExpr("string(id) AS value"), topic="t")
+    assert rows(ONCE) == [(3, 3)]
+
+
+def test_two_writes_at_once(spark: SparkSession, write: Write, rows: Rows, left: Left) -> None:
+    """Of two jobs under one key one writes; two without a key both do, in one outbox."""
+
+    def run(key: dict[str, str]) -> None:
+        register(spark)
+        frame = spark.range(5000, numPartitions=4).selectExpr("string(id) AS value")
+        start.wait()
+        write(frame, topic="t", **key)
+
+    for key, times in (({"key": "k"}, 1), ({}, 2)):
+        start = threading.Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(run, key) for _ in range(2)]:
+                done.result()
+        assert rows(ONCE) == [(5000 * times, 5000)]
+        rows("DELETE FROM outbox")
+    assert left() == (0, 0)
+
+
+def test_one_key_of_two_outboxes(spark: SparkSession, write: Write, rows: Rows) -> None:
+    """A key that was written with another outbox is refused, and not taken for a repetition."""
+    frame = spark.range(3).selectExpr("string(id) AS key", "'v' AS value")
+    write(frame, topic="t", key="k")
+    write(frame, topic="t", key="k", outbox="public.outbox")
+    with pytest.raises(PySparkException, match="a key belongs to one outbox"):
+        write(frame, topic="t", key="k", outbox="goharvest_outbox")
+    assert rows("SELECT count(*) FROM outbox") == [(3,)]
+
+
+def test_a_role_with_another_isolation(database: str, rows: Rows) -> None:
+    """A role's own isolation level does not hide from a writer what another has committed."""
+    name = database.rpartition("/")[2].partition("?")[0]
+    rows(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+    with staging.connect(database) as connection, connection.transaction():
+        shown = connection.execute("SHOW transaction_isolation").fetchone()
+    assert shown == ("read committed",)
+
+
+COPYING = """SELECT count(*) FROM pg_stat_progress_copy
+              WHERE tuples_processed > 0 AND datname = current_database()"""
+
+
+def test_cancelled(spark: SparkSession, write: Write, rows: Rows, left: Left) -> None:
+    """A job that is cancelled while it copies, as by Dagster's Terminate, leaves nothing."""
+    endless = spark.range(10**12, numPartitions=2).selectExpr("string(id) AS value")
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(write, endless, topic="t", key="k")
+        until(lambda: rows(COPYING)[0][0] or done.done(), what="tasks copy")
+        spark.sparkContext.cancelAllJobs()
+        with pytest.raises(PySparkException):
+            done.result()
+    assert rows("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM harvest.written)") == [
+        (0, 0)
+    ]
+    assert left() == (0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from harvest_dagster import Message
+from tests.hostile import TEXTS
 
 if TYPE_CHECKING:
     from tests.conftest import Stashed
@@ -86,6 +88,38 @@ def test_json_is_what_spark_would_write(spark: SparkSession, write: Write, rows:
     assert rows("SELECT count(*) FROM outbox WHERE kafka_value = kafka_key") == [(1,)]
 
 
+SCALARS = [
+    "float(0.1)", "float(1e-5)", "float(16777216)", "float(3e38)", "double(1e-5)", "double(1e7)",
+    "double(123456789012)", "double('nan')", "float('-infinity')", "-0.0d", "0.0000001",
+    "1.50", "map(true, 1)", "map(7L, null)", "array(map('a', 0.1))", "unhex('00ff')", "null",
+    "named_struct('a', null, 'b', named_struct())", "date'0100-01-01'", "'\\u2028\\u0000/\\u007f'",
+]  # fmt: skip
+
+
+def test_every_value_in_json(spark: SparkSession, write: Write, stashed: Stashed) -> None:
+    """Numbers, keys of maps and whatever is in them are written as `to_json` does."""
+    whole = F.expr(f"struct({', '.join(SCALARS)})")
+    frame = spark.range(1).select(F.to_json(whole).alias("key"), whole.alias("value"))
+    write(frame, topic="t")
+    (message,) = stashed()
+    assert message.value == message.key
+
+
+def test_hostile_text(spark: SparkSession, write: Write, stashed: Stashed) -> None:
+    """Whatever text is in a DataFrame comes out as it is, also within JSON and in headers."""
+    frame = spark.createDataFrame([(text,) for text in TEXTS], "key string").select(
+        "key",
+        F.struct("key", F.create_map("key", "key").alias("map")).alias("value"),
+        F.create_map(F.lit("h"), "key").alias("headers"),
+    )
+    write(frame, topic="t")
+    found = {(m.key or b"").decode(): m for m in stashed()}
+    assert found.keys() == {*TEXTS}
+    for text, message in found.items():
+        assert json.loads(message.value or b"") == {"key": text, "map": {text: text}}
+        assert [*message.headers] == [("h", text.encode())]
+
+
 def test_times_in_json(spark: SparkSession, write: Write, stashed: Stashed) -> None:
     """A time in JSON is ISO 8601, with its zone."""
     at = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
@@ -112,12 +146,28 @@ def test_many_partitions(spark: SparkSession, write: Write, rows: Rows, tasks: i
     assert rows(counted) == [(5000, 5000)]
 
 
-def test_large_and_skewed(spark: SparkSession, write: Write, rows: Rows) -> None:
-    """Values of 5 MB go through, all in one task beside empty ones."""
+def test_large(spark: SparkSession, write: Write, rows: Rows) -> None:
+    """Values of 5 MB go through."""
     frame = spark.range(12, numPartitions=1).selectExpr("repeat('x', 5 * 1024 * 1024) AS value")
     write(frame, topic="t", maxMessageBytes=6 * 1024 * 1024)
     sizes = "SELECT count(*), min(length(kafka_value)) FROM outbox"
     assert rows(sizes) == [(12, 5 * 1024 * 1024)]
+
+
+def test_skewed(spark: SparkSession, write: Write, rows: Rows, left: Left) -> None:
+    """All rows may be in one partition of many, with nothing in those beside it."""
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    frame = spark.range(20_000).selectExpr("'one' AS key", "string(id) AS value")
+    skewed = frame.repartition(8, "key")
+    sizes = [
+        count
+        for (count,) in skewed.groupBy(F.spark_partition_id()).count().select("count").collect()
+    ]
+    write(skewed, topic="t")
+    spark.conf.unset("spark.sql.adaptive.enabled")
+    assert (sizes, skewed.rdd.getNumPartitions()) == ([20_000], 8)
+    assert rows("SELECT count(DISTINCT kafka_value), count(*) FROM outbox") == [(20_000, 20_000)]
+    assert left() == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructType
 
+from harvest_dagster import Message
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.privileges import give, spark_grants
 from harvest_dagster.postgres.names import TableName
@@ -111,7 +112,7 @@ def test_only_what_counts(database: str, rows: Rows) -> None:
     written = finish(planned, stage(planned, 3, 3))
     found = "SELECT count(*), min(id), max(id), min(kafka_value), max(kafka_value) FROM outbox"
     assert rows(found) == [(3, written.first_id, written.last_id, b"3", b"5")]
-    assert rows("SELECT count(*) FROM pg_attribute WHERE attname = 'attempt'") == [(0,)]
+    assert rows("SELECT count(*) FROM pg_attribute WHERE attname = 'harvest_attempt'") == [(0,)]
 
 
 def test_a_commit_that_fails(database: str, rows: Rows, left: Left) -> None:
@@ -143,3 +144,18 @@ def test_another_role(database: str, rows: Rows) -> None:
     finish(planned, stage(planned, 0, COUNT))
     assert rows(f"SELECT ({PARTS}), (SELECT count(*) FROM outbox)") == [(0, COUNT)]
     rows(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_before_what_follows(place: Place, database: str, start_tour: StartTour) -> None:
+    """What is stashed after a part was attached comes after it, though its id is seen first."""
+    start_tour(place.config(), place.lease())
+    place.put(10)
+    planned = plan(database, place.topic)
+    done = stage(planned, 0, COUNT)
+    place.put(10)
+    place.drained()
+    finish(planned, done)
+    place.stash([Message(place.topic, "part", "after")])
+    place.drained(10)
+    found = [m.value for m in read(place.kafka, place.topic) if m.key == b"part"]
+    assert found == [*(str(n).encode() for n in range(COUNT)), b"after"]

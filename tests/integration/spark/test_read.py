@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from harvest_dagster import Message, stash
 from harvest_dagster.outbox.privileges import give, spark_grants
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.spark.options import Options
+from harvest_dagster.spark.read import OutboxReader
 
 if TYPE_CHECKING:
     from tests.integration.spark.conftest import Rows
@@ -36,6 +38,17 @@ def test_what_waits(
     first = found[0]
     assert (first.topic, bytes(first.key), bytes(first.value)) == ("t", b"0", "é0".encode())
     assert [(each.key, bytes(each.value)) for each in first.headers] == [("h", b"x")]
+
+
+def test_large_messages(spark: SparkSession, database: str, rows: Rows) -> None:
+    """Batches end at their bytes, so that a task never holds thousands of large messages."""
+    rows("""INSERT INTO outbox (kafka_topic, kafka_value)
+            SELECT 't', convert_to(repeat('x', 5000000), 'UTF8') FROM generate_series(1, 20)""")
+    reader = OutboxReader(Options.read({"url": database, "partitions": "1"}))
+    (ids,) = reader.partitions()
+    sizes = [batch.num_rows for batch in reader.read(ids)]
+    assert (sum(sizes), max(sizes)) == (20, 7)
+    assert frame(spark, database).selectExpr("sum(length(value))").collect()[0][0] == 100_000_000
 
 
 def test_nothing_waits(spark: SparkSession, database: str) -> None:

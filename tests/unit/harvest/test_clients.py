@@ -4,7 +4,7 @@ import pytest
 from pydantic import SecretStr
 
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.harvest.clients import Clients
+from harvest_dagster.harvest.clients import Batching, Clients
 from harvest_dagster.harvest.config import HarvestConfig
 
 
@@ -18,4 +18,4 @@ def test_a_time_that_is_none(name: str) -> None:
         producer_kafka={name: "soon"},
     )
     with pytest.raises(ConfigError, match=f"{name} must be a number of milliseconds"):
-        Clients.open(config, 0, careful=False)
+        Clients.open(config, 0, Batching.LARGE)

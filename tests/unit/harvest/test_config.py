@@ -32,6 +32,7 @@ def test_defaults() -> None:
         "shards": 1,
         "retention": None,
         "event_days": 30,
+        "label": None,
         "metrics": None,
     }
 

@@ -89,6 +89,7 @@ def test_readme() -> None:
         "shards": 1,
         "retention": None,
         "event_days": 30,
+        "label": None,
         "metrics": None,
     }
 
@@ -108,10 +109,12 @@ def test_defaults(text: str) -> None:
 @pytest.mark.parametrize(
     ("line", "field", "value"),
     [
-        ("name: 007", "name", "007"),
-        ("name: yes", "name", "yes"),
-        ("name: ~", "name", "outbox"),
-        ('name: ""', "name", "outbox"),
+        ("name: 007", "label", "007"),
+        ("harvestName: 007", "name", "007"),
+        ("name: yes", "label", "yes"),
+        ("name: ~", "label", None),
+        ("name: reaper-1", "name", "outbox"),
+        ('harvestName: ""', "name", "outbox"),
         ("leaderTopic: t", "leader_topic", "t"),
         ("leaderGroupID: g", "leader_topic", "g.neli"),
         ("outboxTable: Shop.Outbox", "outbox", "shop.outbox"),

@@ -41,7 +41,7 @@ def load_with(line: str) -> HarvestConfig:
 def test_variables(monkeypatch: pytest.MonkeyPatch, written: str, read: str) -> None:
     """Variables of the environment stand in values, and a literal ${ can be written."""
     monkeypatch.setenv("APP", "shop")
-    assert load_with(f"name: {written}").name == read
+    assert load_with(f"harvestName: {written}").name == read
     assert load_with(f"producerKafkaConfig: {{client.id: '{written}'}}").producer_kafka == {
         "client.id": read
     }

@@ -38,6 +38,10 @@ ATTRIBUTES = {
     },
     "name": "the shop",
     "leader_topic": "shop-leaders",
+    "leader_group": "shop-candidates",
+    "heartbeat_timeout": "8s",
+    "marks": "rows",
+    "max_in_flight_records": 500,
     "shards": 2,
     "delivery": "at_least_once",
     "on_rejected": "skip",
@@ -111,7 +115,10 @@ def test_its_resource_has_what_is_given(load: Load, monkeypatch: pytest.MonkeyPa
         "skip",
         86_400.0,
     )
-    assert config.limits.queue_timeout == 5.0
+    assert (config.leader_group, config.marks) == ("shop-candidates", "rows")
+    limits = config.limits
+    assert (limits.queue_timeout, limits.heartbeat_timeout) == (5.0, 8.0)
+    assert limits.max_in_flight_records == 500
 
 
 def test_no_value_of_the_environment_is_in_the_definitions(
@@ -165,3 +172,16 @@ def test_dg_finds_it() -> None:
     found = dict(get_package_objects_in_module(importlib.import_module(module)))
     assert found == {"OutboxComponent": OutboxComponent}
     assert sys.modules[module].OutboxComponent is OutboxComponent
+
+
+def test_two_components_of_one_topic(load: Load, tmp_path: Path) -> None:
+    """Two files whose outboxes publish to one topic load together."""
+    load(key="first", topics=["both"])
+    (first,) = tmp_path.glob("project_*/defs/outbox")
+    other = first.parent / "other"
+    other.mkdir()
+    text = yaml.safe_dump({"type": TYPE, "attributes": {"key": "second", "topics": ["both"]}})
+    (other / "defs.yaml").write_text(text)
+    graph = load(key="first", topics=["both"]).resolve_asset_graph()
+    parents = {dg.AssetKey([key, "outbox"]) for key in ("first", "second")}
+    assert graph.get(dg.AssetKey(["kafka", "both"])).parent_keys == parents

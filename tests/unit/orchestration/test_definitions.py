@@ -6,7 +6,16 @@ import dagster as dg
 import pytest
 
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.orchestration import HarvestResource, NeliResource, harvest_definitions
+from harvest_dagster.orchestration import (
+    HarvestResource,
+    KafkaResource,
+    Names,
+    NeliResource,
+    harvest_assets,
+    harvest_definitions,
+    leader_sensor,
+    tour_job,
+)
 
 VERBS = ("create_outbox", "discard", "migrate", "pump", "remark", "requeue", "resign", "tour")
 
@@ -24,6 +33,19 @@ def test_two_harvests_in_one_location() -> None:
         "harvest_leader",
         "payments_leader",
     }
+
+
+def test_parts_by_themselves() -> None:
+    """A project that wants other jobs or checks puts together what it needs."""
+    names = Names("own")
+    resources = {names.key: HarvestResource(), names.handles: dg.mem_io_manager}
+    own = dg.Definitions(
+        assets=harvest_assets(names, ["t"], []),
+        jobs=[tour_job(names)],
+        sensors=[leader_sensor(names, ["t"], running=True)],
+        resources=resources,
+    )
+    dg.Definitions.validate_loadable(own)
 
 
 def test_the_steps_of_a_tour() -> None:
@@ -47,12 +69,35 @@ def test_the_lineage_is_one_graph() -> None:
         )
 
 
+def test_two_outboxes_of_one_topic() -> None:
+    """They load together; the topic is one asset, behind both of them."""
+    both = dg.Definitions.merge(
+        harvest_definitions(key="first", topics=["shared", "own"]),
+        harvest_definitions(key="second", topics=["shared"]),
+    )
+    dg.Definitions.validate_loadable(both)
+    graph = both.resolve_asset_graph()
+    first, second = (dg.AssetKey([key, "outbox"]) for key in ("first", "second"))
+    assert graph.get(dg.AssetKey(["kafka", "shared"])).parent_keys == {first, second}
+    assert graph.get(dg.AssetKey(["kafka", "own"])).parent_keys == {first}
+
+
 @pytest.mark.parametrize(
     ("harvest", "key", "says"),
     [
         (HarvestResource(delivery="twice"), "harvest", "delivery"),
         (HarvestResource(drain_timeout="soon"), "harvest", "drain_timeout"),
         (HarvestResource(neli=NeliResource(shards=0)), "harvest", "shards"),
+        (
+            HarvestResource(kafka=KafkaResource(settings={"secuirty.protocol": "SSL"})),
+            "harvest",
+            "secuirty.protocol",
+        ),
+        (
+            HarvestResource(kafka=KafkaResource(producer_settings={"batch.num.messages": "many"})),
+            "harvest",
+            "batch.num.messages",
+        ),
         (HarvestResource(), "my-key", "my-key"),
     ],
 )

@@ -9,11 +9,13 @@ import dagster as dg
 import pytest
 
 from harvest_dagster.harvest.meter import Backlog
-from harvest_dagster.harvest.status import ParkedCount
+from harvest_dagster.harvest.status import ParkedCount, Status
+from harvest_dagster.orchestration import cursor as cursors
 from harvest_dagster.orchestration import report
 from harvest_dagster.orchestration.checks import Verdict, verdicts
+from harvest_dagster.orchestration.cursor import Cursor, Pace, pace_of
 from harvest_dagster.orchestration.names import Names
-from harvest_dagster.orchestration.report import AssetEvent, Cursor, Reporter
+from harvest_dagster.orchestration.report import AssetEvent, Reporter
 from tests.unit.orchestration.statuses import event, status, tour
 
 NAMES = Names("harvest")
@@ -35,6 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Let the reporter go by the test's clock."""
     made = Clock()
     monkeypatch.setattr(report, "time", made)
+    monkeypatch.setattr(cursors, "time", made)
     return made
 
 
@@ -47,14 +50,66 @@ def plain(events: Iterator[AssetEvent]) -> list[dict[str, Any]]:
     return found
 
 
+def figures(cursor: Cursor, of: Status) -> list[dict[str, Any]]:
+    """Tell the figures that a tick reports."""
+    pace = pace_of(cursor, of)
+    return plain(Reporter(NAMES, cursor).figures(of, pace.rate))
+
+
 def test_figures_and_their_rate(clock: Clock) -> None:
-    """Figures are reported when they changed, with the rate since the last time."""
+    """Figures are reported when they changed, with the rate since the last tick."""
     cursor = Cursor()
-    (first,) = plain(Reporter(NAMES, cursor).figures(status()))
+    (first,) = figures(cursor, status())
     assert (first["published"], first["rate"]) == (109, 0.0)
+    clock.now += 590
+    assert figures(cursor, status()) == []
+    clock.now += 5
+    (second,) = figures(cursor, status(tours=[tour(published=6009)]))
+    assert (second["published"], second["rate"]) == (6109, 1200.0)
+
+
+def test_a_rate_falls_to_nothing(clock: Clock) -> None:
+    """When nothing is published any more, that is reported once."""
+    cursor, busy = Cursor(), status(tours=[tour(published=209)])
+    figures(cursor, status())
     clock.now += 20
-    (second,) = plain(Reporter(NAMES, cursor).figures(status(tours=[tour(published=209)])))
-    assert (second["published"], second["rate"]) == (309, 10.0)
+    assert [one["rate"] for one in figures(cursor, busy)] == [10.0]
+    told = []
+    for _ in range(100):
+        clock.now += 5
+        told += figures(cursor, busy)
+    assert [one["rate"] for one in told] == [0.0]
+
+
+def test_what_is_stuck_grows_older(clock: Clock) -> None:
+    """While records wait, their age is reported every minute, though nothing else changes."""
+    cursor, told = Cursor(), []
+    for age in range(0, 600, 5):
+        clock.now += 5
+        told += figures(cursor, status(backlog=Backlog(7, float(age), exact=True)))
+    assert [one["oldest seconds"] for one in told] == [60.0 * minute for minute in range(10)]
+
+
+def test_two_ticks_at_once_make_no_rate(clock: Clock) -> None:
+    """A tick that is previewed right after another does not divide by next to nothing."""
+    cursor = Cursor()
+    figures(cursor, status())
+    clock.now += 0.01
+    assert pace_of(cursor, status(tours=[tour(published=209)])) == Pace(0.0, 0.0)
+    clock.now += 9.99
+    assert pace_of(cursor, status(tours=[tour(published=209)])).rate == 20.0
+
+
+def test_a_stall_is_measured_from_where_records_wait(clock: Clock) -> None:
+    """An idle hour is no stall: the time counts from when records waited and none went out."""
+    cursor, waits = Cursor(), status(backlog=Backlog(7, 0.0, exact=True))
+    pace_of(cursor, status())
+    clock.now += 3600
+    pace_of(cursor, status())
+    clock.now += 5
+    assert pace_of(cursor, waits).still_seconds == 5.0
+    clock.now += 5
+    assert pace_of(cursor, waits).still_seconds == 10.0
 
 
 @pytest.mark.parametrize(
@@ -63,23 +118,23 @@ def test_figures_and_their_rate(clock: Clock) -> None:
 def test_figures_are_bounded(clock: Clock, seconds: float, waiting: int, reported: int) -> None:
     """What changed is reported every 20 s at most, what did not every 10 minutes."""
     cursor = Cursor()
-    list(Reporter(NAMES, cursor).figures(status()))
+    figures(cursor, status())
     clock.now += seconds
     then = status(backlog=Backlog(waiting, 0.0, exact=True))
-    assert len(plain(Reporter(NAMES, cursor).figures(then))) == reported
+    assert len(figures(cursor, then)) == reported
 
 
 def test_parked_records_come_with_their_reasons(clock: Clock) -> None:
     """When something was parked or let go, the asset of parked records tells of it."""
     cursor = Cursor()
     parked = ParkedCount(2, 1, {"too large": 2})
-    list(Reporter(NAMES, cursor).figures(status()))
+    figures(cursor, status())
     clock.now += 30
-    told = plain(Reporter(NAMES, cursor).figures(status(parked=parked)))
+    told = figures(cursor, status(parked=parked))
     assert told[1]["parked"] == 2
     assert "reasons" in told[1]
     clock.now += 30
-    assert plain(Reporter(NAMES, cursor).figures(status()))[1]["parked"] == 0
+    assert figures(cursor, status())[1]["parked"] == 0
 
 
 def test_checks_are_reported_when_they_turn(clock: Clock) -> None:
@@ -88,10 +143,16 @@ def test_checks_are_reported_when_they_turn(clock: Clock) -> None:
     red = [*verdicts(status(leases=[]), 1)]
 
     def reported(found: list[Verdict]) -> int:
-        return len([*Reporter(NAMES, cursor).checks(found)])
+        reporter = Reporter(NAMES, cursor)
+        told = len([*reporter.checks(found)])
+        reporter.said("")
+        return told
 
     assert [reported(v) for v in (well, well, red, red, well)] == [len(well), 0, 1, 0, 1]
-    clock.now += 600
+    for _ in range(60):
+        clock.now += 10
+        assert reported(well) == (0 if clock.now < 1_000_600.0 else len(well))
+    clock.now += 16  # silence, in which the check may have been reported by others
     assert reported(well) == len(well)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from dagster import DagsterInstance, DagsterRunStatus
+from dagster import DagsterEvent, DagsterEventType, DagsterInstance, DagsterRunStatus
 
 from harvest_dagster.orchestration import harvest_definitions
 from harvest_dagster.orchestration.candidacy import Candidacy
@@ -115,6 +115,64 @@ def test_a_run_of_another_term_does_not_count(instance: DagsterInstance) -> None
     """A tour of the last leader that still ends does not keep ours from starting."""
     run(instance, DagsterRunStatus.STARTED, **{HOLDER_TAG: "them"})
     assert step(instance, tours=[]).request is not None
+
+
+def started(instance: DagsterInstance, **tags: str) -> dg.DagsterRun:
+    """Leave a run that has said itself that it starts."""
+    left = run(instance, DagsterRunStatus.STARTING, **tags)
+    event = DagsterEvent(DagsterEventType.RUN_START.value, left.job_name)
+    instance.report_dagster_event(event, left.run_id)
+    return left
+
+
+def status_of(instance: DagsterInstance, left: dg.DagsterRun) -> DagsterRunStatus:
+    """Read what Dagster has of a run by now."""
+    found = instance.get_run_by_id(left.run_id)
+    assert found is not None
+    return found.status
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let so much time pass."""
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + seconds)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param([], id="it never began its tour"),
+        pytest.param([tour(seen_seconds=61.0)], id="its tour is silent"),
+        pytest.param([tour(run="another", started_seconds=61.0)], id="another tour goes on"),
+    ],
+)
+def test_what_died_with_its_code_server_is_buried(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, row: list[Any]
+) -> None:
+    """No dead run of another holder takes a place in the run queue for ever."""
+    dead = [started(instance, **{HOLDER_TAG: "them"}) for _ in range(12)]
+    later(monkeypatch, 61)
+    assert step(instance, tours=row).request is not None
+    assert {status_of(instance, each) for each in dead} == {DagsterRunStatus.FAILURE}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "of"),
+    [
+        pytest.param(30, {"run": "another", "started_seconds": 999.0}, id="it begins"),
+        pytest.param(999, {}, id="it drains"),
+        pytest.param(999, {"run": "another", "started_seconds": 5.0}, id="it was fenced just now"),
+        pytest.param(999, {"seen_seconds": 20.0}, id="it may have been paused"),
+    ],
+)
+def test_what_may_live_is_not_buried(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, seconds: float, of: Any
+) -> None:
+    """The last leader's tour gets its time to settle, and its run to end."""
+    last = started(instance, **{HOLDER_TAG: "them"})
+    later(monkeypatch, seconds)
+    step(instance, tours=[tour(**{"run": last.run_id, **of})])
+    assert status_of(instance, last) == DagsterRunStatus.STARTED
 
 
 def test_no_number_of_runs_keeps_another_from_starting(instance: DagsterInstance) -> None:

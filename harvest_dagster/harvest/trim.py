@@ -1,0 +1,54 @@
+"""Forget what need not be kept any more: old events, requeued records, purged ones that were kept.
+
+A round does that when it begins, and takes one portion, so that nobody waits for it who takes over.
+A leader may lead on for months: so this does it now and then, on a thread that may block on
+PostgreSQL, in a connection of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import psycopg
+
+from harvest_dagster.harvest.clients import connect
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.statements import statements
+
+_log = logging.getLogger(__name__)
+_TRIM = statements("harvest_dagster.harvest", "claims.sql")["trim"].text
+_EVERY_SECONDS = 3600.0
+_AT_ONCE_SECONDS = 1.0
+
+
+class Trimmer:
+    """Forgets for one outbox; used by one thread alone, which calls `trim` every few seconds."""
+
+    def __init__(self, config: HarvestConfig) -> None:
+        self._config = config
+        self._next = 0.0
+
+    def trim(self) -> None:
+        """Take portions, if it is time to, for a second or so; go on at the next call."""
+        if time.monotonic() < self._next:
+            return
+        try:
+            if not self._portions():
+                return
+        except psycopg.Error as error:
+            _log.warning("what is too old could not be removed: %s", told(error))
+        self._next = time.monotonic() + _EVERY_SECONDS
+
+    def _portions(self) -> bool:
+        """Tell whether that was all."""
+        config = self._config
+        kept = {"days": config.event_days, "retention": config.retention or 0}
+        end = time.monotonic() + _AT_ONCE_SECONDS
+        with connect(config, "trim") as connection:
+            while time.monotonic() < end:
+                row = connection.execute(_TRIM, {"name": config.name, **kept}).fetchone()
+                if not row or not row[0]:
+                    return True
+        return False

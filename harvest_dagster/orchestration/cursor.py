@@ -1,0 +1,70 @@
+"""What the sensor remembers from tick to tick, and what it tells by that: how fast it goes.
+
+rate             what was published since the last tick, a second; not since the last report,
+which may be ten minutes old
+still seconds    for how long records wait and nothing is published
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from harvest_dagster.harvest.status import Status
+
+_LEAST_SECONDS = 1.0
+"""Of a tick that comes so soon after another, as of one that is previewed, no rate is taken."""
+
+
+class Cursor(BaseModel):
+    """What was reported last, and when; what the tick saw comes first, for the UI shows it."""
+
+    saw: str = ""
+    ticked_at: float = 0.0
+    looked_at: float = 0.0
+    published: int = 0
+    rate: float = 0.0
+    moved_at: float = 0.0
+    event: int = 0
+    figures_at: float = 0.0
+    figures: dict[str, int | float] = Field(default_factory=dict)
+    checks_at: float = 0.0
+    checks: dict[str, bool] = Field(default_factory=dict)
+    topics_at: float = 0.0
+    topics: dict[str, int] = Field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str | None) -> Cursor:
+        """Read it back; what another version of us wrote counts as nothing."""
+        try:
+            return cls.model_validate_json(text or "{}")
+        except ValueError:
+            return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast it goes, or for how long it has not gone at all."""
+
+    rate: float
+    still_seconds: float
+
+
+def pace_of(cursor: Cursor, status: Status) -> Pace:
+    """Compare with what the last tick saw, and remember what this one sees."""
+    now, published = time.time(), published_of(status)
+    if not cursor.looked_at or published != cursor.published or not status.backlog.records:
+        cursor.moved_at = now
+    since = now - cursor.looked_at
+    if since >= _LEAST_SECONDS:
+        moved = max(0, published - cursor.published) if cursor.looked_at else 0
+        cursor.rate = round(moved / since, 1)
+        cursor.looked_at, cursor.published = now, published
+    return Pace(cursor.rate, now - cursor.moved_at)
+
+
+def published_of(status: Status) -> int:
+    """What all tours have published, ever."""
+    return sum(tour.before + tour.published for tour in status.tours)

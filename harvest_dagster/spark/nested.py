@@ -1,0 +1,61 @@
+"""Types that can't be written, found on the driver, however deep in a column they are.
+
+A struct that only a task finds wrong would fail there, four times; and some, as a VARIANT, look
+to Arrow like something that could be written, and would become what nobody has asked for.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    CharType,
+    DataType,
+    DateType,
+    FractionalType,
+    IntegralType,
+    MapType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+)
+
+from harvest_dagster.errors import ConfigError
+
+_TEXTS = (StringType, CharType, VarcharType)
+_KEYS = (*_TEXTS, IntegralType, BooleanType)
+_TIMES = (DateType, TimestampType, TimestampNTZType)
+_VALUES = (*_KEYS, *_TIMES, FractionalType, BinaryType, NullType)
+
+
+def check_types(schema: StructType, path: str = "") -> None:
+    """Refuse what can't be written, by the column's name and the way to it."""
+    for field in schema.fields:
+        _check(f"{path}{field.name}", field.dataType)
+
+
+def _check(path: str, type_: DataType) -> None:
+    if isinstance(type_, StructType):
+        check_types(type_, f"{path}.")
+    elif isinstance(type_, ArrayType):
+        _check(f"{path}.element", type_.elementType)
+    elif isinstance(type_, MapType):
+        _check_key(f"{path}.key", type_.keyType)
+        _check(f"{path}.value", type_.valueType)
+    elif not isinstance(type_, _VALUES):
+        raise ConfigError(
+            f"column {path} is {type_.simpleString()}, which can't be written: cast it to a type"
+            " that PostgreSQL has, such as string"
+        )
+
+
+def _check_key(path: str, type_: DataType) -> None:
+    if not isinstance(type_, _KEYS):
+        raise ConfigError(
+            f"column {path} is {type_.simpleString()}, which is no key of JSON: cast it to string,"
+            " a whole number or boolean"
+        )

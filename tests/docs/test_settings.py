@@ -1,0 +1,78 @@
+"""Every file of settings that a page shows is one, and is taken by whatever reads it."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harvest_dagster.config import load_settings
+from harvest_dagster.harvest.reaper_yaml import load_reaper_yaml
+from tests.docs.test_commands import FENCE, PAGES, ROOT
+
+LANGUAGES = {"yaml", "toml", "ini"}
+BLOCKS = {
+    f"{page.relative_to(ROOT)}:{number}": (language, text)
+    for page in [*PAGES, ROOT / "docs" / "tutorial.md"]
+    for number, (language, text) in enumerate(FENCE.findall(page.read_text()))
+    if language in LANGUAGES
+}
+REAPERS = {at: text for at, (_, text) in BLOCKS.items() if text.startswith("harvest:")}
+TOMLS = {at: text for at, (language, text) in BLOCKS.items() if language == "toml"}
+
+
+def read_ini(text: str) -> Any:
+    """Read a unit of systemd, whose keys keep their case."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    return parser.sections()
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "yaml": yaml.safe_load,
+    "toml": tomllib.loads,
+    "ini": read_ini,
+}
+
+
+@pytest.mark.parametrize("at", BLOCKS)
+def test_it_can_be_read(at: str) -> None:
+    """What a block says to be, it is."""
+    language, text = BLOCKS[at]
+    assert READERS[language](text)
+
+
+@pytest.mark.parametrize("at", REAPERS)
+def test_reaper_yaml(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `reaper.yaml` is one that `harvest reap` takes."""
+    for name in re.findall(r"(?<!\$)\$\{(\w+)\}", REAPERS[at]):
+        monkeypatch.setenv(name, "given")
+    file = tmp_path / "reaper.yaml"
+    file.write_text(REAPERS[at])
+    assert load_reaper_yaml(file).harvest.base_kafka["bootstrap.servers"] == "kafka.example:9093"
+
+
+@pytest.mark.parametrize("at", TOMLS)
+def test_harvest_toml(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `harvest.toml` is one that all commands take."""
+    for name in ("HARVEST_POSTGRES", "HARVEST_KAFKA", "HARVEST_OUTBOX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "harvest.toml").write_text(TOMLS[at])
+    shown = tomllib.loads(TOMLS[at])
+    settings = load_settings()
+    assert settings.postgres_url() == shown["postgres"]
+    assert settings.kafka_config() == shown["kafka"]
+
+
+def test_all_kinds_are_shown() -> None:
+    """None of the tests above is without an example."""
+    assert {language for language, _ in BLOCKS.values()} == LANGUAGES
+    assert REAPERS
+    assert TOMLS
