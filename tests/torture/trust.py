@@ -7,9 +7,9 @@ whoever wakes behind it must not write any more, whenever it learns that it was 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import combinations
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from harvest_dagster.election.clock import now
 from harvest_dagster.election.lease import Lease
@@ -26,7 +26,7 @@ class Trust(NamedTuple):
 
 def journal_trust(journal: TextIO) -> None:
     """Have this process write down what it trusts."""
-    begin, extend, end, fence = Terms.begin, Terms.extend, Terms.end, Terms._fence  # noqa: SLF001
+    begin, extend = Terms.begin, Terms.extend
 
     def note(word: str, epoch: int, at: float) -> None:
         journal.write(f"{word} {epoch} {at}\n")
@@ -46,20 +46,22 @@ def journal_trust(journal: TextIO) -> None:
             note("until", lease.epoch, until)
         return still
 
-    def ended(self: Terms, shard: int) -> Lease | None:
-        lease = end(self, shard)
+    put(Terms, "begin", begun)
+    put(Terms, "extend", extended)
+    put(Terms, "end", _ending(Terms.end, note))
+    put(Terms, "_fence", _ending(Terms._fence, note))  # noqa: SLF001 - the bench looks inside
+
+
+def _ending(
+    end: Callable[..., Lease | None], note: Callable[[str, int, float], None]
+) -> Callable[..., Lease | None]:
+    def ended(self: Terms, *given: Any) -> Lease | None:
+        lease = end(self, *given)
         if lease is not None:
             note("end", lease.epoch, now())
         return lease
 
-    def fenced(self: Terms, shard: int, reason: str) -> Lease | None:
-        lease = fence(self, shard, reason)
-        if lease is not None:
-            note("end", lease.epoch, now())
-        return lease
-
-    for name, new in (("begin", begun), ("extend", extended), ("end", ended), ("_fence", fenced)):
-        put(Terms, name, new)
+    return ended
 
 
 def read_trust(lines: Iterable[str]) -> list[Trust]:
