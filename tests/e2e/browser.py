@@ -14,6 +14,13 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 SCREENSHOTS = os.environ.get("HARVEST_SCREENSHOTS")
 WIDE = {"width": 1600, "height": 1000}
 PATIENCE_MS = 60_000
+_UNFINISHED = (
+    "text=Loading",
+    "text=Checking config",
+    '[class*="Skeleton_skeleton"]',
+    '[class*="bp5-skeleton"]',
+)
+"""What Dagster shows where something is still to come."""
 
 
 @pytest.fixture(scope="module")
@@ -44,5 +51,6 @@ def browser(chromium: Browser) -> Iterator[Page]:
 def save_screenshot(page: Page, name: str) -> None:
     """Save what the page shows when all is loaded, if HARVEST_SCREENSHOTS named a folder for it."""
     if SCREENSHOTS:
-        expect(page.get_by_text("Loading")).to_have_count(0)
+        for place in _UNFINISHED:
+            expect(page.locator(place)).to_have_count(0)
         page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")

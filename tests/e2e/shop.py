@@ -23,6 +23,8 @@ from tests.integration.harvest.place import Place
 SENSOR, TOUR = "harvest_leader", "harvest_tour"
 GOOD_TOUR = "tour running for"
 PATIENCE_SECONDS = 120.0
+GAP_SECONDS = 20.0
+"""For so long at most nothing is delivered, whatever of Dagster's has died."""
 
 
 @dataclass

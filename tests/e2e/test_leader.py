@@ -13,6 +13,7 @@ import pytest
 from tests.e2e.dagster_dev import dagster_dev
 from tests.e2e.project import Project
 from tests.e2e.shop import (
+    GAP_SECONDS,
     GOOD_TOUR,
     SENSOR,
     TOUR,
@@ -76,11 +77,16 @@ def _goes_off_and_on(shop: Shop) -> None:
     until(shop.resigned, what="leadership is handed over")
     assert time.monotonic() - start < 30
     assert shop.kinds()[-1] == "revoked"
+    lease = shop.dagster.ui.checks
+    until(lambda: lease("harvest/lease")["one_leader"].passed is False, what="one_leader is red")
     run = shop.dagster.ui.runs(TOUR, 1)[0].id
     assert shop.dagster.ui.wait_for_run(run) == "SUCCESS"
     shop.place.put(10)
     shop.dagster.ui.start_sensor(SENSOR)
     until(lambda: shop.goes_on(first), what="another tour goes on")
+    until(lambda: lease("harvest/lease")["one_leader"].passed, what="one_leader is green again")
+    captured = shop.dagster.project.home / "dagster" / "logs" / "__repository__"
+    assert not [*captured.rglob("*")], "a tick leaves no file"
 
 
 def _assets_tell(shop: Shop) -> None:
@@ -128,6 +134,7 @@ def _disturb(shop: Shop, fault: Fault, reader: Reader) -> None:
     fault(shop)
     gap = longest_gap(reader, lambda: shop.goes_on(before))
     logging.getLogger(__name__).info("%s: nothing came for %.1f s", fault.__name__, gap)
+    assert gap < GAP_SECONDS, f"{fault.__name__}: nothing came for {gap:.1f} s"
 
 
 def _newest(shop: Shop, asset: str) -> dict[str, Any]:

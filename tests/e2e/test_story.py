@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.e2e.browser import save_screenshot
 from tests.e2e.dagster_dev import dagster_dev
 from tests.e2e.project import Project
-from tests.e2e.shop import GOOD_TOUR, SENSOR, Shop, worker
-from tests.e2e.test_pages import LOCATION, open_page
+from tests.e2e.shop import GOOD_TOUR, Shop, worker
+from tests.e2e.test_pages import open_page
 from tests.e2e.ui import until
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import Place
@@ -44,7 +44,6 @@ def test_a_bad_night(shop: Shop, browser: Page) -> None:
     _shown(shop, browser, "/assets/harvest/lease", ["refreshed", "history"], "lease")
     _red_and_green(shop, browser)
     _plots(shop, browser)
-    _shown(shop, browser, f"{LOCATION}/sensors/{SENSOR}", ["leader, epoch"], "ticks")
     judge(shop.place.stashed, read(shop.place.kafka, *_topics(shop)), "exactly_once")
 
 
