@@ -51,8 +51,12 @@ class OutboxResource(dg.ConfigurableResource[None]):
         return TableName.parse(load_settings(outbox=self.table).outbox)
 
     def options(self) -> dict[str, str]:
-        """Tell Spark's options for it, with the password; never print them."""
-        return {"url": self.url(), "outbox": str(self.table_name())}
+        """Tell Spark's options for it; never print them, for a URL has the password.
+
+        What the settings tell, a server of Spark Connect reads there itself: it is not sent.
+        """
+        url = {"url": self.url()} if self.postgres else {}
+        return {**url, "outbox": str(self.table_name())}
 
     @contextmanager
     def connection(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:

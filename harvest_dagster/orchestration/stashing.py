@@ -52,13 +52,16 @@ class Frame(Protocol):
 
 
 def stash_key(context: dg.AssetExecutionContext) -> str:
-    """Name what is stashed once: an asset's partition; without partitions, its run.
+    """Name what is stashed once: an asset's partition, or the range of them; without any, its run.
 
     A run that is executed again, from failure or from the start, has the name of the first.
     """
     asset = context.asset_key.to_user_string()
     if context.has_partition_key:
         return f"{asset}/{context.partition_key}"
+    if context.has_partition_key_range:
+        range_ = context.partition_key_range
+        return f"{asset}/{range_.start}...{range_.end}"
     return f"{asset}/{context.run.root_run_id or context.run.run_id}"
 
 

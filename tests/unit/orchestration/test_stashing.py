@@ -81,3 +81,20 @@ def test_without_partitions_each_run_has_a_key() -> None:
     first, second = keys(partition=None)
     assert first.startswith("sales/")
     assert first != second
+
+
+def test_a_range_of_partitions_has_one_key() -> None:
+    """A back-fill of several partitions in one run has a key, which its repetition has too."""
+    found: list[str] = []
+
+    @dg.asset(partitions_def=dg.DailyPartitionsDefinition("2026-01-01"))
+    def sales(context: dg.AssetExecutionContext) -> None:
+        found.append(stash_key(context))
+
+    tags = {
+        "dagster/asset_partition_range_start": "2026-01-02",
+        "dagster/asset_partition_range_end": "2026-01-04",
+    }
+    for _ in range(2):
+        dg.materialize([sales], tags=tags)
+    assert found == ["sales/2026-01-02...2026-01-04"] * 2
