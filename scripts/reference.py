@@ -55,6 +55,7 @@ _CODE = re.compile(r"`[^`]*`|<")
 _TABLE = re.compile(
     r"((?:^-- .*\n)+)(?:^CREATE SCHEMA .*\n)?(^CREATE TABLE (\S+) \((?:.|\n)*?;\n)", re.MULTILINE
 )
+_CHANGE = re.compile(r"((?:^-- .*\n)+)(^ALTER TABLE (\S+) ADD COLUMN (?:.|\n)*?;\n)", re.MULTILINE)
 _STAGES = (
     "election.candidate",
     "harvest.tour",
@@ -154,9 +155,23 @@ def tables() -> Iterator[str]:
     yield f"### harvest.migration\n\n{first.purpose.capitalize()}.\n\n{_sql(first.text + ';')}"
     for migration in migrations():
         for comment, statement, name in _TABLE.findall(migration.text):
-            said = re.sub(r"^-- ", "", comment, flags=re.MULTILINE)
-            yield f"\n### {name}\n\n{said}\nMade by {migration.version:04} {migration.name}."
+            made = f"Made by {migration.version:04} {migration.name}."
+            yield f"\n### {name}\n\n{_said(comment)}\n{made}"
             yield f"\n{_sql(statement)}"
+            yield from _changes(name)
+
+
+def _changes(table: str) -> Iterator[str]:
+    """The columns that later migrations have added."""
+    for migration in migrations():
+        for comment, statement, name in _CHANGE.findall(migration.text):
+            if name == table:
+                yield f"\nAdded by {migration.version:04} {migration.name}:\n{_said(comment)}"
+                yield _sql(statement)
+
+
+def _said(comment: str) -> str:
+    return re.sub(r"^-- ", "", comment, flags=re.MULTILINE)
 
 
 def figures() -> Iterator[str]:
