@@ -16,7 +16,7 @@ WIDE = {"width": 1600, "height": 1000}
 PATIENCE_MS = 60_000
 _UNFINISHED = (
     "text=Loading",
-    "text=Checking config",
+    "text=Checking config >> visible=true",
     '[class*="Skeleton_skeleton"]',
     '[class*="bp5-skeleton"]',
 )
