@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,9 @@ import pygal
 from pygal.style import CleanStyle
 
 from benchmarks.report import figure
+
+# pygal leaves behind an importer of its own that Python no longer knows how to ask, and warns of.
+sys.meta_path[:] = [each for each in sys.meta_path if type(each).__module__ != "pygal"]
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PLOTS = Path("images") / "benchmarks"

@@ -30,7 +30,7 @@ BOUND_SECONDS = 7.0
 def reaper_yaml(place: Place, tmp_path: Path) -> str:
     """The file that all are started from."""
     harvest = {
-        "name": place.name,
+        "harvestName": place.name,
         "baseKafkaConfig": place.kafka,
         "leaderTopic": f"{place.name}.neli",
         "dataSource": place.postgres,

@@ -92,7 +92,7 @@ def trouble(  # noqa: PLR0913, PLR0917 - what a reaper.yaml is made of
     """A reap that has met a message that its topic does not take."""
     delivery, table, topic, large = stashed_large
     Path("reaper.yaml").write_text(
-        f"harvest:\n  name: {outbox}\n  outboxTable: {table}\n  delivery: {delivery}\n"
+        f"harvest:\n  harvestName: {outbox}\n  outboxTable: {table}\n  delivery: {delivery}\n"
         f"  dataSource: {data_source}\n"
         f"  baseKafkaConfig:\n    bootstrap.servers: {servers.kafka}\n"
     )

@@ -25,7 +25,7 @@ from tests.integration.security.secure import Secure
 
 YAML = """\
 harvest:
-  name: {name}
+  harvestName: {name}
   delivery: exactly_once
   metrics: "{metrics}"
   baseKafkaConfig: {kafka}
