@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -128,9 +129,18 @@ def test_the_sensor(at_work: DagsterDev, browser: Page) -> None:
     """A tick's tooltip is the line of what it saw."""
     until(lambda: GOOD_TOUR in str(at_work.ui.ticks(SENSOR, 1)[0].said), what="a tour runs")
     open_page(browser, at_work.ui, f"{LOCATION}/sensors/{SENSOR}")
-    browser.get_by_text("0 runs requested").first.hover()
-    expect(browser.get_by_text(GOOD_TOUR).last).to_be_visible()
+    until(lambda: tooltip_of(browser, "0 runs requested", GOOD_TOUR), what="the tooltip is there")
     save_screenshot(browser, SENSOR)
+
+
+def tooltip_of(browser: Page, text: str, said: str) -> bool:
+    """Point at a text, and tell whether its tooltip shows; the page may draw it anew meanwhile."""
+    browser.mouse.move(0, 0)
+    browser.get_by_text(text).first.hover()
+    with suppress(AssertionError):
+        expect(browser.get_by_text(said).last).to_be_visible(timeout=3_000)
+        return True
+    return False
 
 
 def test_the_run_of_a_tour(at_work: DagsterDev, browser: Page) -> None:
