@@ -8,13 +8,14 @@ FOR KEY SHARE; `renew`, `release` and `ask_to_resign` do not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import psycopg
-from psycopg.errors import UniqueViolation
+from psycopg.errors import DeadlockDetected, UniqueViolation
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
@@ -22,6 +23,7 @@ from harvest_dagster.errors import FencedError
 from harvest_dagster.postgres.statements import statements
 
 SQL = statements("harvest_dagster.election", "lease.sql")
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,12 @@ def acquire(
 ) -> Lease:
     """Take the lease under the next epoch, whoever has it: Kafka has decided that already."""
     values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
-    try:
-        return _acquire(connection, values)
-    except UniqueViolation:
-        # Of two who make the row at once, one can be told so by the index that has the epoch, which
-        # an upsert by (name, shard) does not look at. The row is there now.
-        return _acquire(connection, values)
+    for _ in range(_TRIES):
+        # Of those who make the row at once, some are told so, or lock each other out, by the index
+        # that has the epoch, at which an upsert by (name, shard) does not look first.
+        with suppress(UniqueViolation, DeadlockDetected):
+            return _acquire(connection, values)
+    return _acquire(connection, values)
 
 
 def _acquire(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> Lease:
