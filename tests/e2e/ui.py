@@ -19,6 +19,7 @@ PARTITION = "dagster/partition"
 ANSWER_SECONDS = 60.0
 BACKFILL_SECONDS = 400.0
 POLL = 0.25
+_PRESSES, _STAYS_SECONDS = 5, 2.0
 
 
 class UiError(Exception):
@@ -130,9 +131,18 @@ class Ui:
         self._press(graphql.START_SENSOR, "Sensor", selector=self._sensor(name))
 
     def stop_sensor(self, name: str) -> None:
-        """Toggle a sensor off."""
-        found = self._sensor_state(name, 0)["id"]
-        self._press(graphql.STOP_SENSOR, "StopSensorMutationResult", id=found)
+        """Toggle a sensor off, and again if it did not stay off.
+
+        Dagster's daemon reads a sensor's state, and writes it back when a tick begins or ends: what
+        is pressed in between is lost.
+        """
+        for _ in range(_PRESSES):
+            found = self._sensor_state(name, 0)["id"]
+            self._press(graphql.STOP_SENSOR, "StopSensorMutationResult", id=found)
+            time.sleep(_STAYS_SECONDS)
+            if not self.sensor_runs(name):
+                return
+        raise UiError(f"{name} does not stay off")
 
     def sensor_runs(self, name: str) -> bool:
         """Tell whether a sensor is toggled on."""
