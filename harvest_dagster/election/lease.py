@@ -1,6 +1,6 @@
 """The lease of a shard: its row makes Kafka's choice visible, and its epoch fences with it.
 
-Each function is one statement, so that a client that is paused between two of them never holds a
+Each statement is a transaction, so that a client that is paused between two of them never holds a
 lock. `acquire` and `refresh` change the epoch, and so wait for the writes that hold the row
 FOR KEY SHARE; `renew`, `release` and `ask_to_resign` do not.
 """
@@ -19,7 +19,7 @@ from psycopg.errors import DeadlockDetected, UniqueViolation
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from harvest_dagster.errors import FencedError
+from harvest_dagster.errors import FencedError, RivalError
 from harvest_dagster.postgres.statements import statements
 
 SQL = statements("harvest_dagster.election", "lease.sql")
@@ -64,24 +64,40 @@ class LeaseRow:
 
 
 def acquire(
-    connection: psycopg.Connection[Any], name: str, shard: int, holder: str, ttl_seconds: float
+    connection: psycopg.Connection[Any],
+    name: str,
+    shard: int,
+    holder: str,
+    ttl_seconds: float,
+    outbox: str | None = None,
 ) -> Lease:
-    """Take the lease under the next epoch, whoever has it: Kafka has decided that already."""
-    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
-    for _ in range(_TRIES):
-        # Of those who make the row at once, some are told so, or lock each other out, by the index
-        # that has the epoch, at which an upsert by (name, shard) does not look first.
-        with suppress(UniqueViolation, DeadlockDetected):
-            return _acquire(connection, values)
-    return _acquire(connection, values)
+    """Take the lease under the next epoch, whoever has it: Kafka has decided that already.
+
+    Raise RivalError where another name's lease of the same table has not expired. Two who acquire
+    at once don't see each other yet, so each looks again behind itself, and gives its own back.
+    """
+    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds, "outbox": outbox}
+    lease = _acquire(connection, values)
+    rival = connection.execute(SQL["rival"].text, values).fetchone()
+    if lease is not None and rival is None:
+        return lease
+    if lease is not None:
+        release(connection, name, shard, holder, "revoked", {"reason": "another leads its table"})
+    other, whose = rival or ("another harvest", "another process")  # its lease has just expired
+    raise RivalError(
+        f"{whose} leads the same table as {other}, so each message would be published twice: stop"
+        " one of the two, or give both the same name"
+    )
 
 
-def _acquire(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> Lease:
+def _acquire(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> Lease | None:
     with connection.cursor(row_factory=class_row(Lease)) as cursor:
-        lease = cursor.execute(SQL["acquire"].text, values).fetchone()
-    if lease is None:
-        raise AssertionError("an upsert tells its row")
-    return lease
+        for _ in range(_TRIES):
+            # Of those who make the row at once, some are told so, or lock each other out, by the
+            # index that has the epoch, at which an upsert by (name, shard) does not look first.
+            with suppress(UniqueViolation, DeadlockDetected):
+                return cursor.execute(SQL["acquire"].text, values).fetchone()
+        return cursor.execute(SQL["acquire"].text, values).fetchone()
 
 
 def refresh(

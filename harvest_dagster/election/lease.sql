@@ -1,15 +1,22 @@
 -- acquire: take the lease, whoever has it, as soon as no write of its leader holds it
-WITH previous AS (
+WITH this (outbox) AS (
+    SELECT to_regclass(%(outbox)s)::oid
+), previous AS (
     SELECT epoch, holder, renewed_at
       FROM harvest.lease
      WHERE name = %(name)s AND shard = %(shard)s
        FOR UPDATE
 ), acquired AS (
     INSERT INTO harvest.lease AS lease
-           (name, shard, epoch, leader_id, holder, acquired_at, renewed_at, expires_at)
+           (name, shard, epoch, leader_id, holder, acquired_at, renewed_at, expires_at, outbox)
     SELECT %(name)s, %(shard)s, COALESCE((SELECT epoch FROM previous), 0) + 1
          , gen_random_uuid(), %(holder)s, clock_timestamp(), clock_timestamp()
-         , clock_timestamp() + make_interval(secs => %(ttl)s)
+         , clock_timestamp() + make_interval(secs => %(ttl)s), outbox
+      FROM this
+     WHERE NOT EXISTS (
+           SELECT FROM harvest.lease AS rival
+            WHERE rival.outbox = this.outbox AND rival.name <> %(name)s
+              AND rival.expires_at > clock_timestamp())
         ON CONFLICT (name, shard) DO UPDATE
        SET epoch       = lease.epoch + 1
          , leader_id   = EXCLUDED.leader_id
@@ -18,6 +25,7 @@ WITH previous AS (
          , renewed_at  = clock_timestamp()
          , expires_at  = clock_timestamp() + make_interval(secs => %(ttl)s)
          , resign      = false
+         , outbox      = EXCLUDED.outbox
     RETURNING name, shard, epoch, leader_id, holder
 ), noted AS (
     INSERT INTO harvest.event (at, name, shard, epoch, leader_id, kind, detail)
@@ -31,6 +39,12 @@ WITH previous AS (
       FROM acquired a LEFT JOIN previous p ON true
 )
 SELECT name, shard, epoch, leader_id, holder FROM acquired
+
+-- rival: who leads the same table under another name
+SELECT name, holder
+  FROM harvest.lease
+ WHERE outbox = to_regclass(%(outbox)s)::oid AND name <> %(name)s AND expires_at > clock_timestamp()
+ LIMIT 1
 
 -- refresh: begin a new epoch under the same holder, also after tries whose answers were lost
 WITH refreshed AS (

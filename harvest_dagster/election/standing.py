@@ -17,7 +17,7 @@ from harvest_dagster.election.registry import UNAVAILABLE, Registry
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.election.terms import Terms
 from harvest_dagster.election.trouble import Trouble
-from harvest_dagster.errors import FencedError
+from harvest_dagster.errors import FencedError, RivalError
 from harvest_dagster.kafka import refusals as kafka_refusals
 from harvest_dagster.postgres import refusals
 
@@ -102,6 +102,7 @@ class Standing:
     def _prove(self, owned: Iterable[int]) -> None:
         """Prove to Kafka that we own the shards, then to PostgreSQL; do not wait for Kafka."""
         if not self._group.owned:
+            self._trouble.over("rival")
             self._schedule(proved=True)
             return
         try:
@@ -182,8 +183,11 @@ class Standing:
             self._trouble.report("postgres", f"PostgreSQL: {refusals.told(error)}")
             self._make_room()
             return False
+        except RivalError as error:
+            self._trouble.report("rival", str(error))
+            return False
         self._database_failed_at = None
-        self._trouble.over("postgres", "lock")
+        self._trouble.over("postgres", "lock", "rival")
         return True
 
     def _make_room(self) -> None:

@@ -277,6 +277,7 @@ def candidate_settings(config: HarvestConfig) -> CandidateSettings:
     return CandidateSettings(
         name=config.name,
         label=config.label,
+        outbox=TableName.parse(config.outbox).sql,
         leader_topic=config.leader_topic,
         leader_group=config.leader_group,
         postgres_url=connection_string(config.postgres.get_secret_value()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +150,22 @@ def test_a_stolen_lease_is_fenced_and_acquired_anew(start: Start, until: Until, 
     lease.acquire(free, "outbox", 0, "thief", 6)
     until(lambda: only.listener.told == [("acquired", 0, 1), ("fenced", 0, 1), ("acquired", 0, 3)])
     assert history.read(free, kinds=["fenced"])[0].epoch == 1
+
+
+def test_another_name_waits_for_the_table(start: Start, until: Until, free: Free) -> None:
+    """Two harvests of one table under two names: the second tells who leads, and waits for it."""
+    free.execute("CREATE TABLE shop ()")
+    first = start(outbox="shop")
+    until(first.leads)
+    second = start(
+        outbox="shop", name="other", leader_topic=uuid.uuid4().hex, leader_group=uuid.uuid4().hex
+    )
+    until(lambda: second.candidate.troubles)
+    assert "leads the same table as outbox" in second.candidate.troubles[0]
+    assert not second.leads()
+    first.candidate.stop()
+    until(second.leads)
+    until(lambda: not second.candidate.troubles)
 
 
 def test_a_refreshed_epoch_is_followed(start: Start, until: Until, free: Free) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import psycopg
 import pytest
 
 from harvest_dagster.election import history, lease
-from harvest_dagster.errors import FencedError
+from harvest_dagster.errors import FencedError, RivalError
 
 KEY_SHARE = "SELECT FROM harvest.lease WHERE name = 'a' AND epoch = %s FOR KEY SHARE"
 WAITING = (
@@ -107,6 +108,48 @@ def test_release_ends_only_ones_own(free: Free) -> None:
     assert row.expired
     (event,) = history.read(free, "a", ["revoked"])
     assert (event.epoch, event.detail) == (1, {"holder": "x", "reason": "stop"})
+
+
+def test_a_table_is_led_under_one_name(free: Free) -> None:
+    """While a lease of the table lasts no other name gets one; its own next leader does."""
+    free.execute("CREATE TABLE shop (); CREATE TABLE bank ()")
+    lease.acquire(free, "a", 0, "x", 6, "shop")
+    with pytest.raises(RivalError, match="x leads the same table as a"):
+        lease.acquire(free, "b", 0, "y", 6, '"public"."shop"')
+    assert [row.name for row in lease.read(free)] == ["a"]
+    lease.acquire(free, "a", 1, "y", 6, "shop")
+    lease.acquire(free, "c", 0, "z", 6, "bank")
+    assert lease.acquire(free, "a", 0, "y", 6, "shop").epoch == 2
+    for shard in (0, 1):
+        lease.release(free, "a", shard, "y", "revoked", {})
+    lease.acquire(free, "b", 0, "y", 6, "shop")
+
+
+def test_two_names_at_once_do_not_both_lead(free: Free, database: str) -> None:
+    """Of two that acquire the same table's lease in the same moment one leads at most."""
+    free.execute("CREATE TABLE shop ()")
+    barrier, led = threading.Barrier(2), {"a": 0, "b": 0}
+    at_once: list[int] = []
+
+    def acquire(name: str) -> None:
+        with psycopg.connect(database, autocommit=True) as connection:
+            for _ in range(40):
+                barrier.wait(30)
+                with suppress(RivalError):
+                    lease.acquire(connection, name, 0, name, 6, "shop")
+                    led[name] += 1
+                barrier.wait(30)
+                at_once.append(sum(not row.expired for row in lease.read(connection)))
+                barrier.wait(30)
+                lease.release(connection, name, 0, name, "revoked", {})
+
+    threads = [threading.Thread(target=acquire, args=(name,)) for name in led]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(at_once) == 80
+    assert max(at_once) == 1
 
 
 def test_resigning_is_seen_at_the_next_renewal(free: Free) -> None:
