@@ -38,15 +38,15 @@ class Part(NamedTuple):
 
 
 _PARTS = {
-    "stash": Part("--rounds 3 --records 150000", 65),
-    "paths": Part("--rounds 2 --records 100000", 45),
-    "harvest": Part("--rounds 2 --records 500000", 160),
-    "growth": Part("--rounds 2", 180),
-    "sizes": Part("--rounds 2", 60),
-    "latency": Part("--seconds 15", 70),
-    "shards": Part("--rounds 2 --records 300000", 60),
-    "tour": Part("--rounds 2 --records 200000", 50),
-    "spark": Part("--rounds 2 --large 10000000", 190),
+    "stash": Part("--rounds 2 --records 100000", 40),
+    "paths": Part("--rounds 2 --records 30000", 40),
+    "harvest": Part("--rounds 2 --records 300000", 150),
+    "growth": Part("--rounds 1", 200),
+    "sizes": Part("--rounds 1", 60),
+    "latency": Part("--seconds 10", 60),
+    "shards": Part("--rounds 2 --records 150000", 50),
+    "tour": Part("--rounds 4 --records 150000", 60),
+    "spark": Part("--rounds 3 --large 10000000", 220),
 }
 _BY_HAND = {
     "memory": Part("--minutes 10", 640),

@@ -3,9 +3,10 @@
     python -m benchmarks.spark [--records N] [--rounds N] [--large N] [--json]
 
 All write the same messages into the same table over two connections: raw COPY sends rows that are
-encoded beforehand, JDBC goes with its best settings, both into a table that anybody sees half
-written; ours is the whole write, with its staging and its one transaction. The large DataFrame is
-written once by each.
+encoded beforehand, both of Spark's writers read what they write from Parquet that was made
+beforehand. JDBC goes with its best settings, and like raw COPY into a table that anybody sees half
+written; ours is the whole write, with its staging, indexes and its one transaction. The large
+DataFrame is written once by each.
 
 What Spark needs to start, and what it needs of memory, is measured in processes of their own: a JVM
 never gives back what a larger write has made it take.
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -48,35 +50,41 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--large", type=int, default=0, help="a second, larger DataFrame")
-    parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--alone", help=argparse.SUPPRESS)
+    parser.add_argument("--sizes", type=int, nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.alone is not None:
-        _tell_alone(given.alone)
+        _tell_alone(Path(given.alone), given.sizes)
         return
-    results = [*_start(), *_compared(given.rounds, given.records, given.large)]
-    results += _memory(given.records, given.large)
-    for count in filter(None, (given.records, given.large)):
-        results += commits(count)
+    with TemporaryDirectory() as folder:
+        results = _measured(Path(folder), given.rounds, given.records, given.large)
     report("spark", results, as_json=given.json)
 
 
-def _start() -> list[Result]:
-    seconds = _alone(0)["first task"]
-    return [Result("from no session to the end of a first task", seconds, "s", target="< 6")]
-
-
-def _compared(rounds: int, records: int, large: int) -> list[Result]:
+def _measured(folder: Path, rounds: int, records: int, large: int) -> list[Result]:
+    sizes = [records, large] if large else [records]
     spark = _session(**{"spark.jars.packages": DRIVER})
+    for count in {BATCH, *sizes}:
+        _make(spark, folder, count)
+    results = _compared(spark, folder, rounds, sizes)
+    spark.stop()
+    results += _alone(folder, sizes)
+    results += commits(records, moves=True)
+    if large:
+        results += commits(large, moves=False)
+    return results
+
+
+def _compared(spark: SparkSession, folder: Path, rounds: int, sizes: list[int]) -> list[Result]:
     contenders: dict[str, Run] = {
         _RAW: raw,
-        _OURS: lambda here, count: _ours(spark, here, count),
-        _JDBC: lambda here, count: _jdbc(spark, here, count),
+        _OURS: lambda here, count: _ours(spark, folder, here, count),
+        _JDBC: lambda here, count: _jdbc(spark, folder, here, count),
     }
     _placed(contenders[_OURS], BATCH)  # what starts for the first time is not what is measured
-    results = _ratios(contenders, rounds, records)
-    if large:
+    results = _ratios(contenders, rounds, sizes[0])
+    for large in sizes[1:]:
         results += _ratios(contenders, 1, large)
-    spark.stop()
     return results
 
 
@@ -92,35 +100,27 @@ def _ratios(contenders: dict[str, Run], rounds: int, count: int) -> list[Result]
     ]
 
 
-def _memory(records: int, large: int) -> list[Result]:
-    """How much Spark's one process holds, driver and tasks in it, by the size of what it writes."""
-    if not large:
-        return []
-    few, many = (_alone(count)["memory"] for count in (records, large))
-    name = "Spark's peak of memory"
-    of = f"{name}, {records:,}"
-    return [
-        Result(of, few, "MB"),
-        Result(f"{name}, {large:,}", many, "MB", of, many / few, "< 1.2"),
-    ]
-
-
-def _alone(count: int) -> dict[str, float]:
-    """Measure a session in a process of its own, which writes so many messages."""
-    command = [sys.executable, "-m", "benchmarks.spark", "--alone", str(count)]
+def _alone(folder: Path, sizes: list[int]) -> list[Result]:
+    """How long a session takes to start, and how much its one process holds, by what it writes."""
+    command = [sys.executable, "-m", "benchmarks.spark", "--alone", str(folder), "--sizes"]
+    command += map(str, sizes)
     told = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     found: dict[str, float] = json.loads(told)
-    return found
+    start = found.pop("first task")
+    results = [Result("from no session to the end of a first task", start, "s", target="< 6")]
+    (few, least), *more = found.items()
+    results += [Result(few, least, "MB")]
+    return results + [Result(many, most, "MB", few, most / least, "< 1.2") for many, most in more]
 
 
-def _tell_alone(count: int) -> None:
+def _tell_alone(folder: Path, sizes: list[int]) -> None:
     began = time.perf_counter()
     spark = _session()
     spark.range(1).selectExpr("id").foreach(lambda _: None)  # a task with a Python worker
     found = {"first task": time.perf_counter() - began}
-    if count:
-        _placed(lambda here, records: _ours(spark, here, records), count)
-    found["memory"] = _peak_of_jvm()
+    for count in sizes:
+        _placed(lambda here, records: _ours(spark, folder, here, records), count)
+        found[f"Spark's peak of memory, {count:,}"] = _peak_of_jvm()
     print(json.dumps(found))
     spark.stop()
 
@@ -147,20 +147,26 @@ def _placed(run: Run, count: int) -> float:
         return count / run(here, count)
 
 
-def _frame(spark: SparkSession, count: int) -> DataFrame:
-    return spark.range(count, numPartitions=CONNECTIONS).selectExpr(
+def _make(spark: SparkSession, folder: Path, count: int) -> None:
+    """Make messages beforehand, so that their making is not measured, in a file for each task."""
+    frame = spark.range(count, numPartitions=CONNECTIONS)
+    frame.selectExpr(
         "string(id % 1000) AS key", "rpad(string(id), 100, ' ') AS value"
-    )
+    ).write.parquet(str(folder / str(count)))
 
 
-def _ours(spark: SparkSession, here: Place, count: int) -> float:
+def _frame(spark: SparkSession, folder: Path, count: int) -> DataFrame:
+    return spark.read.parquet(str(folder / str(count)))
+
+
+def _ours(spark: SparkSession, folder: Path, here: Place, count: int) -> float:
     start = time.perf_counter()
-    writer = _frame(spark, count).write.format("outbox").mode("append")
+    writer = _frame(spark, folder, count).write.format("outbox").mode("append")
     writer.options(url=here.url, topic=here.topic).save()
     return time.perf_counter() - start
 
 
-def _jdbc(spark: SparkSession, here: Place, count: int) -> float:
+def _jdbc(spark: SparkSession, folder: Path, here: Place, count: int) -> float:
     server = psycopg.conninfo.conninfo_to_dict(here.url)
     url = f"jdbc:postgresql://{server['host']}:{server['port']}/{server['dbname']}"
     options = {
@@ -172,7 +178,7 @@ def _jdbc(spark: SparkSession, here: Place, count: int) -> float:
         "driver": "org.postgresql.Driver",
     }
     start = time.perf_counter()
-    frame = _frame(spark, count).selectExpr(
+    frame = _frame(spark, folder, count).selectExpr(
         f"'{here.topic}' AS kafka_topic",
         "binary(key) AS kafka_key",
         "binary(value) AS kafka_value",

@@ -96,6 +96,26 @@ def test_behind_the_head(place: Place, database: str, start_tour: StartTour) -> 
     assert place.rows(PARTS) == [(0,)]
 
 
+def test_indexes(database: str, rows: Rows) -> None:
+    """A part has the indexes of its outbox, whatever they and the tables are called."""
+    rows('ALTER TABLE outbox ADD CONSTRAINT "of % USING x" UNIQUE (id, kafka_topic)')
+    rows('ALTER TABLE outbox RENAME TO "out USING box"')
+    rows('CREATE INDEX "a "" b" ON "out USING box" (upper(kafka_topic) DESC) WHERE id > 1')
+    options = Options.read({"url": database, "topic": "t", "outbox": '"out USING box"'})
+    planned = make_plan(options, SCHEMA)
+    finish(planned, stage(planned, 0, 2))
+    found = rows(
+        "SELECT split_part(pg_get_indexdef(indexrelid), ' USING btree ', 2), indisprimary"
+        f" FROM pg_index WHERE indrelid = 'harvest_staging.part_{planned.staging.name}'::regclass"
+        " ORDER BY 1"
+    )
+    assert found == [
+        ("(id)", True),
+        ("(id, kafka_topic)", False),
+        ("(upper(kafka_topic) DESC) WHERE (id > 1)", False),
+    ]
+
+
 def test_what_is_not_drained_stays(database: str, rows: Rows) -> None:
     """A part of which something is left is not dropped."""
     planned = plan(database)
