@@ -25,6 +25,9 @@ pytestmark = pytest.mark.long
 
 WRITER = Path(__file__).with_name("writer.py")
 COUNT = 50_000
+MESSAGES = "SELECT count(*) FROM outbox"
+COPYING = """SELECT count(*) FROM pg_stat_progress_copy
+              WHERE tuples_processed > 0 AND datname = current_database()"""
 BLOCKED = """SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
               WHERE NOT granted AND datname = current_database()"""
 BOTH = "SELECT (SELECT count(*) FROM business), (SELECT count(*) FROM outbox)"
@@ -36,10 +39,10 @@ def _business(rows: Rows) -> None:
 
 
 @contextmanager
-def driver(database: str) -> Iterator[subprocess.Popen[str]]:
+def driver(database: str, how: str = "transaction") -> Iterator[subprocess.Popen[str]]:
     """Start a driver; it and its JVM are gone when the block ends."""
     with subprocess.Popen(
-        [sys.executable, str(WRITER), database, str(COUNT)],
+        [sys.executable, str(WRITER), how, database, str(COUNT)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -113,12 +116,35 @@ def test_killed_in_the_commit(database: str, rows: Rows, left: Left) -> None:
     nothing_stays(database, left)
 
 
-def nothing_stays(database: str, left: Left) -> None:
+@pytest.mark.parametrize("how", ["format", "attached"])
+@pytest.mark.parametrize("moment", ["tasks", "commit", "done"])
+def test_messages_alone(database: str, rows: Rows, left: Left, how: str, moment: str) -> None:
+    """So it is with messages alone, be they moved or attached."""
+    with driver(database, how) as process, psycopg.connect(database) as connection:
+        if moment == "commit":
+            connection.execute("LOCK TABLE outbox IN SHARE MODE")
+        said(process, "done" if moment == "done" else "committing")
+        if moment == "tasks":
+            _await(rows, COPYING)
+        elif moment == "commit":
+            _await(rows, BLOCKED)
+        kill(process)
+        connection.rollback()
+    settled(database)
+    killed = rows(MESSAGES)
+    assert killed in ([[(COUNT,)]] if moment == "done" else [[(0,)], [(COUNT,)]])
+    with driver(database, how) as process:
+        said(process, "done")
+    assert rows(MESSAGES) == [(COUNT,)]
+    nothing_stays(database, left, parts=int(how == "attached"))
+
+
+def nothing_stays(database: str, left: Left, parts: int = 0) -> None:
     """What the dead have left goes with a later write, once they have been silent for long."""
     with staging.connect(database) as connection:
         connection.execute("UPDATE harvest.staged SET touched_at = '-infinity'")
         clean(connection)
-    assert left() == (0, 0)
+    assert left() == (parts, 0)
 
 
 def _await(rows: Rows, query: str) -> None:

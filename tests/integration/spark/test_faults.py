@@ -248,3 +248,29 @@ def test_a_role_with_another_isolation(database: str, rows: Rows) -> None:
     with staging.connect(database) as connection, connection.transaction():
         shown = connection.execute("SHOW transaction_isolation").fetchone()
     assert shown == ("read committed",)
+
+
+COPYING = """SELECT count(*) FROM pg_stat_progress_copy
+              WHERE tuples_processed > 0 AND datname = current_database()"""
+
+
+def test_cancelled(spark: SparkSession, write: Write, rows: Rows, left: Left) -> None:
+    """A job that is cancelled while it copies, as by Dagster's Terminate, leaves nothing."""
+    endless = spark.range(10**12, numPartitions=2).selectExpr("string(id) AS value")
+
+    def run() -> None:
+        register(spark)
+        write(endless, topic="t", key="k")
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(run)
+        try:
+            until(lambda: rows(COPYING)[0][0] or done.done(), 120, "tasks copy")
+        finally:
+            spark.sparkContext.cancelAllJobs()
+        with pytest.raises(Exception, match="cancelled"):
+            done.result()
+    assert rows("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM harvest.written)") == [
+        (0, 0)
+    ]
+    assert left() == (0, 0)
