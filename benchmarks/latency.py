@@ -4,7 +4,7 @@
 
 The harvest, the writer and the consumer are three processes. The writer commits one message a
 transaction and notes when each commit has returned; the consumer, `read_committed`, notes when each
-message arrives.
+message arrives. A bare transaction (see `bare`) tells what Kafka alone takes on this machine, now.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import psutil
 import psycopg
 from confluent_kafka import Consumer
 
+from benchmarks.bare import publish
 from benchmarks.place import Place, place
 from benchmarks.report import Result, report
 from harvest_dagster import stash
@@ -36,6 +37,7 @@ from harvest_dagster.harvest.tour import Tour
 _SETTLE_SECONDS = 3
 _IDLE_SECONDS = 8
 _FIRST = 20
+_BARE = "a bare transaction, {}"
 _BOUNDS_MS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -50,29 +52,52 @@ def main() -> None:
     if given.child:
         _child(json.loads(given.child[1]), given.child[0], given.rate, given.seconds)
         return
-    results = []
+    with place() as here:
+        floor = _floor(here, given.rate, given.seconds)
+    results = [Result(_BARE.format(p), lag * 1e6, "us") for p, lag in floor.items()]
     for delivery in ("exactly_once", "at_least_once"):
         with place() as here:
-            results += _measure(here, delivery, given.rate, given.seconds)
+            results += _measure(here, delivery, given.rate, given.seconds, floor)
     report(f"latency at {given.rate:,} commits a second", results, as_json=given.json)
 
 
-def _measure(here: Place, delivery: str, rate: int, seconds: int) -> list[Result]:
+def _floor(here: Place, rate: int, seconds: int) -> dict[str, float]:
+    """Tell what a bare transaction takes."""
+    with _consumer(here) as arrived:
+        time.sleep(_SETTLE_SECONDS)
+        lags = _lags(json.loads(_run(here, "bare", rate, seconds)), arrived)
+    return {"p50": _at(lags, 0.5), "p99": _at(lags, 0.99)}
+
+
+def _lags(committed: dict[str, float], arrived: dict[str, float]) -> list[float]:
+    """Wait until all have arrived, for a while; tell how long each took, sorted."""
+    deadline = time.monotonic() + 10
+    while len(arrived) < len(committed) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return sorted(arrived[n] - at for n, at in committed.items() if n in arrived)
+
+
+def _measure(
+    here: Place, delivery: str, rate: int, seconds: int, floor: dict[str, float]
+) -> list[Result]:
     with _process(here, delivery, rate, seconds) as harvest, _consumer(here) as arrived:
         time.sleep(_SETTLE_SECONDS)
         idle = _idle(here, delivery, harvest.pid)
         first = _first_after_idle(here, arrived)
         arrived.clear()
-        done = _run(here, "write", rate, seconds)
-        committed: dict[str, float] = json.loads(done)
-        deadline = time.monotonic() + 10
-        while len(arrived) < len(committed) and time.monotonic() < deadline:
-            time.sleep(0.01)
-    lags = sorted(arrived[n] - at for n, at in committed.items() if n in arrived)
+        committed: dict[str, float] = json.loads(_run(here, "write", rate, seconds))
+        lags = _lags(committed, arrived)
     missing = len(committed) - len(lags)
+    p50, p99 = _at(lags, 0.5), _at(lags, 0.99)
+    ratios = {"p50": p50 / floor["p50"], "p99": p99 / floor["p99"]}
+    of_bare = [
+        Result(f"{delivery}, {p} beside it", ratio * floor[p] * 1e6, "us", _BARE.format(p), ratio)
+        for p, ratio in ratios.items()
+    ]
     return [
-        Result(f"{delivery}, p50", _at(lags, 0.5) * 1e6, "us", target="< 6000"),
-        Result(f"{delivery}, p99", _at(lags, 0.99) * 1e6, "us", target="< 13000"),
+        Result(f"{delivery}, p50", p50 * 1e6, "us", target="< 6000"),
+        Result(f"{delivery}, p99", p99 * 1e6, "us", target="< 13000"),
+        *of_bare,
         Result(f"{delivery}, messages that did not arrive", missing, "", target="0"),
         Result(f"{delivery}, first after idle, worst", max(first) * 1e6, "us", target="< 30000"),
         *_histogram(delivery, lags),
@@ -177,8 +202,8 @@ def _command(here: Place, role: str, rate: int, seconds: int) -> list[str]:
 
 def _child(fields: dict[str, Any], role: str, rate: int, seconds: int) -> None:
     here = Place(**fields)
-    if role == "write":
-        print(json.dumps(_write(here, rate, seconds)))
+    if role in _WRITERS:
+        print(json.dumps(_WRITERS[role](here, rate, seconds)))
         return
     config = here.config(role)
     with psycopg.connect(here.url, autocommit=True) as connection:
@@ -202,6 +227,9 @@ def _write(here: Place, rate: int, seconds: int) -> dict[str, float]:
             connection.commit()
             committed[str(number)] = time.time()
     return committed
+
+
+_WRITERS = {"write": _write, "bare": publish}
 
 
 def _at(values: list[float], share: float) -> float:

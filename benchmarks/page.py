@@ -68,7 +68,9 @@ _PARTS = {
     "latency": Part(
         "Latency",
         "1,000 commits a second of one message each; from the return of COMMIT to a"
-        " `read_committed` consumer. Writer, harvest and consumer are processes of this machine.",
+        " `read_committed` consumer. Writer, harvest and consumer are processes of this machine."
+        " A bare transaction is what Kafka takes by itself: a producer that has each message"
+        " the moment it is due, and commits what there is.",
         "%",
         lambda row: " ms" in row["name"],
     ),

@@ -157,6 +157,8 @@ def _producer_settings(config: HarvestConfig) -> dict[str, Any]:
         own[_PROPAGATION] = _PROPAGATION_MS
     if config.delivery == "exactly_once":
         own["delivery.report.only.error"] = True
+        if not _LINGER & user.keys():
+            own["linger.ms"] = 0  # a commit waits for all there is; more comes in the next one
         if "retry.backoff.ms" not in user:
             own["retry.backoff.ms"] = _RETRY_MS
     else:

@@ -46,8 +46,8 @@ _SWEEP_SECONDS = 60.0
 _LOOK_AT_LANES_SECONDS = 0.5
 _ROOM_SECONDS = 0.1
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.022
-_AHEAD = 4
-"""Batches that wait for the publisher; to mark more would only make them smaller."""
+_AHEAD = 2
+"""Batches that wait for the publisher; more would only be smaller, at the cost of a claim each."""
 _LOWEST = -(2**63)
 _LARGE = 500_000
 """Only a record that may be too large for a topic is worth asking for the topic's limit."""
