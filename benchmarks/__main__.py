@@ -46,7 +46,7 @@ _PARTS = {
     "latency": Part("--seconds 10", 60),
     "shards": Part("--rounds 2 --records 150000", 50),
     "tour": Part("--rounds 4 --records 150000", 60),
-    "spark": Part("--rounds 3 --large 10000000", 220),
+    "spark": Part("--rounds 2 --large 10000000", 220),
 }
 _BY_HAND = {
     "memory": Part("--minutes 10", 640),

@@ -20,7 +20,6 @@ from harvest_dagster.spark.commit import Request, commit
 from harvest_dagster.spark.messages import MessageEncoder
 from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.parts import index
 from harvest_dagster.spark.plan import Plan, make_plan
 from harvest_dagster.spark.staging import Staged
 
@@ -59,31 +58,20 @@ def commits(count: int, *, moves: bool) -> list[Result]:
         moved = (
             _commit(watching, planned, done, attach_from=count + 1, undo=True) if moves else None
         )
-        indexed = _index(watching, planned)
         attached = _commit(watching, planned, done, attach_from=1)
     what = f"of {count:,}: attach"
     results = [
         Result(f"commit() {what}", attached.seconds, "s"),
-        Result(f"indexes before it, {count:,}", indexed.seconds, "s"),
         Result(f"WAL of staging {count:,}, logged", staged / count, "bytes a message"),
-        Result(f"WAL of the indexes, {count:,}", indexed.wal / count, "bytes a message"),
         Result(f"WAL of commit() {what}", attached.wal / count, "bytes a message"),
     ]
     if moved is not None:
         move = f"INSERT ... SELECT of {count:,}"
-        both = attached.seconds + indexed.seconds
         results += [
-            Result(move, moved.seconds, "s", "indexes and attach", moved.seconds / both),
+            Result(move, moved.seconds, "s", "attach", moved.seconds / attached.seconds),
             Result(f"WAL of {move}", moved.wal / count, "bytes a message"),
         ]
     return results
-
-
-def _index(watching: psycopg.Connection[Any], planned: Plan) -> Cost:
-    began, start = _position(watching), time.perf_counter()
-    with staging.connect(planned.url) as connection:
-        index(connection, planned.staging, cast("MessageEncoder", planned.encoder).outbox.table)
-    return Cost(time.perf_counter() - start, _position(watching) - began)
 
 
 def _plan(here: Place, *, creates: bool = True) -> Plan:

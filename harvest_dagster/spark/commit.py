@@ -27,7 +27,7 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.options import ATTACH_FROM, OnRepeat
-from harvest_dagster.spark.parts import attach, becomes_part
+from harvest_dagster.spark.parts import attach, is_part
 from harvest_dagster.spark.staging import Staging, settled
 from harvest_dagster.text import printable
 
@@ -181,7 +181,7 @@ def _messages(
     expected: int,
 ) -> Any:  # noqa: ANN401 - a row
     """Attach many messages, or move a few; tell how many there are, the first id, and the last."""
-    if becomes_part(connection, move.staging, expected, request.attach_from):
+    if expected >= request.attach_from and is_part(connection, move.staging):
         return attach(connection, move.staging, move.into, attempts, expected)
     return connection.execute(move.insert, (attempts,)).fetchone()
 

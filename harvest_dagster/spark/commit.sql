@@ -29,25 +29,6 @@ SELECT copied FROM harvest.staged WHERE name = %s
 -- lost: drop what does not count
 DELETE FROM {staging} WHERE harvest_attempt <> ALL (%s)
 
--- indexes: how a staging table gets those of its outbox, unless it has them
-SELECT CASE WHEN constrains.oid IS NOT NULL
-            THEN format('ALTER TABLE %%s ADD %%s', part.oid::regclass
-                      , pg_get_constraintdef(constrains.oid))
-            ELSE format('CREATE %%sINDEX ON %%s%%s', kind, part.oid::regclass
-                      , substr(definition, 1 + length(
-                            format('CREATE %%sINDEX %%I ON %%I.%%I', kind, called.relname
-                                 , outbox.relnamespace::regnamespace::text, outbox.relname))))
-        END
-  FROM pg_class part, pg_class outbox
-  JOIN pg_index i ON i.indrelid = outbox.oid AND i.indisvalid
-  JOIN pg_class called ON called.oid = i.indexrelid
-  LEFT JOIN pg_constraint constrains
-    ON constrains.conindid = i.indexrelid AND constrains.conrelid = outbox.oid
- CROSS JOIN LATERAL (SELECT CASE WHEN i.indisunique THEN 'UNIQUE ' ELSE '' END
-                          , pg_get_indexdef(i.indexrelid)) AS d (kind, definition)
- WHERE part.oid = to_regclass(%s) AND outbox.oid = to_regclass(%s)
-   AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = part.oid)
-
 -- ends: the first id, and the last
 SELECT min(id), max(id) FROM {staging}
 

@@ -9,10 +9,6 @@ A role that does not own the outbox can't attach; nor is it done where something
 table: triggers, row security, a publication. Then messages are moved, as small writes always are,
 since every part is one more place to look into until it is drained. A later write drops those.
 
-Tasks copy into a table without indexes, since one that is made afterwards, from all rows at once,
-costs a fraction of what it takes to keep it up row by row. The driver makes them before the commit,
-so that its transaction stays short.
-
 The ids are older than the commit. So a leader may have gone beyond them: it sees that there is a
 new part, and sweeps. And in a transaction with tables messages are moved, since their ids must be
 drawn after its rows are written: where two transactions write one row, the second's come later.
@@ -33,22 +29,10 @@ _SQL = statements("harvest_dagster.spark", "commit.sql")
 _PREFIX = "part_"
 
 
-def becomes_part(
-    connection: psycopg.Connection[Any], staging: Staging, rows: int, attach_from: int
-) -> bool:
-    """Tell whether a staging table is to be attached, and can be."""
-    if rows < attach_from:
-        return False
+def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:
+    """Tell whether a staging table can be attached."""
     row = connection.execute(_SQL["is_part"].text, (staging.table.sql,)).fetchone()
     return bool(row and row[0])
-
-
-def index(connection: psycopg.Connection[Any], staging: Staging, outbox: TableName) -> None:
-    """Give a staging table the indexes of its outbox, all or none, unless it has them."""
-    with connection.transaction():
-        asked = connection.execute(_SQL["indexes"].text, (staging.table.sql, outbox.sql))
-        for (statement,) in asked.fetchall():
-            connection.execute(statement)
 
 
 def attach(
@@ -69,7 +53,6 @@ def attach(
     if copied > expected:
         lost = connection.execute(_SQL["lost"].sql(staging=staging.table), (attempts,)).rowcount
         copied -= lost
-    index(connection, staging, outbox)
     first, last = _one(connection, _SQL["ends"].sql(staging=staging.table))
     part = Identifier(_PREFIX + staging.name)
     connection.execute(_SQL["attach"].sql(staging=staging.table, table=outbox, part=part))

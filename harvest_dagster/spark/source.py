@@ -34,7 +34,6 @@ from harvest_dagster.spark.commit import Request, commit
 from harvest_dagster.spark.messages import MessageEncoder
 from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.parts import becomes_part, index
 from harvest_dagster.spark.plan import Plan, make_plan, was_written
 from harvest_dagster.spark.read import SCHEMA, OutboxReader
 from harvest_dagster.spark.staging import Staged, Staging, connect, copy, ensure, settle
@@ -186,9 +185,7 @@ def _finish(
 ) -> None:
     encoder = cast("MessageEncoder", planned.encoder)
     with connect(planned.url) as connection:
-        rows = settle(connection, planned.staging, _counted(messages))
-        if becomes_part(connection, planned.staging, rows, request.attach_from):
-            index(connection, planned.staging, request.outbox)
+        settle(connection, planned.staging, _counted(messages))
         commit(connection, request, [messages_move(planned.staging, encoder)])
     discard_all(planned.url, [planned.staging.name])
 

@@ -175,12 +175,11 @@ def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: 
     return Staged(attempt, rows)
 
 
-def settle(connection: psycopg.Connection[Any], staging: Staging, staged: Sequence[Staged]) -> int:
-    """Remember the attempts that count; tell how many rows they have staged."""
+def settle(connection: psycopg.Connection[Any], staging: Staging, staged: Sequence[Staged]) -> None:
+    """Remember the attempts that count."""
     rows = sum(each.rows for each in staged)
     attempts = [each.attempt for each in staged if each.rows]
     connection.execute(_SQL["settle"].text, (attempts, rows, staging.name))
-    return rows
 
 
 def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list[int], int]:

@@ -29,9 +29,8 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
                       AND (a.attnotnull OR a.attname = 'create_time')
                       AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> ALL (%s))
 
--- create_part: a staging table like the outbox, that may become a part of it, but for its indexes
+-- create_part: a staging table like the outbox, that may become a part of it
 CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS
-                                     EXCLUDING INDEXES
                       , harvest_attempt bigint) WITH (autovacuum_enabled = off);
  ALTER TABLE {staging} ALTER id SET DEFAULT nextval({sequence})
 
