@@ -72,9 +72,11 @@ class Supervisor:
         if lease is None or not self._candidacy.leads(shard):
             return Step(_stands_by(lease, self._candidacy))
         tour = next((row for row in self._status.tours if row.shard == shard), None)
-        bury_forsaken(self._instance, *self._which(shard), self._candidacy.holder, tour)
         runs = self._runs(shard)
-        ours = [r for r in runs if _of(r, self._candidacy.holder) and _goes_on(r)]
+        in_progress = [record for record in runs if _goes_on(record)]
+        ours = [record for record in in_progress if _of(record, self._candidacy.holder)]
+        if ours != in_progress:  # a query of its own, which only a change of holders is worth
+            bury_forsaken(self._instance, *self._which(shard), self._candidacy.holder, tour)
         leads = f"leader, epoch {lease.epoch}"
         for record in ours:
             if tour is None or tour.run != record.dagster_run.run_id:
