@@ -16,7 +16,7 @@ from tests.integration.harvest.place import Place
 
 pytestmark = pytest.mark.long
 
-DAYS = tuple(f"2026-10-{day:02}" for day in range(5, 10))
+DAYS = ("2026-10-05", "2026-10-06", "2026-10-07")
 SALES = ("till_orders", "till_payments", "clean_orders", "daily_sales")
 ENDLESS = {"ops": {"tills": {"config": {"orders": 2_000_000_000}}}}
 
@@ -65,7 +65,7 @@ def test_a_day_that_fails(shop: Shop) -> None:
     failed = [run for run in ui.runs() if run.status == "FAILURE"]
     assert {run.tags[PARTITION] for run in failed} == {DAYS[1]}
     assert any("not_now" in (line.error or "") for line in ui.run_log(failed[0].id))
-    assert stashed(shop).keys() == _days(place) == {*DAYS} - {DAYS[1]}
+    assert stashed(shop).keys() == _days(place) == {DAYS[0], DAYS[2]}
     place.rows("ALTER TABLE daily_sales DROP CONSTRAINT not_now")
     assert ui.backfill(SALES, DAYS[1:]) == "COMPLETED_SUCCESS"
     counts = dict(place.rows("SELECT day::text, count(*) FROM daily_sales GROUP BY 1"))
