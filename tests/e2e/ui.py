@@ -16,7 +16,7 @@ T = TypeVar("T")
 ENDED = frozenset({"SUCCESS", "FAILURE", "CANCELED"})
 ASSETS_JOB = "__ASSET_JOB"
 PARTITION = "dagster/partition"
-ANSWER_SECONDS = 60.0
+ANSWER_SECONDS = 180.0
 BACKFILL_SECONDS = 400.0
 POLL = 0.25
 _PRESSES, _STAYS_SECONDS = 5, 2.0
@@ -26,7 +26,7 @@ class UiError(Exception):
     """Dagster refused what was asked; the message is its own."""
 
 
-def until(true: Callable[[], T], seconds: float = 120.0, what: str = "it holds") -> T:
+def until(true: Callable[[], T], seconds: float = 300.0, what: str = "it holds") -> T:
     """Wait until something holds; tell what it was."""
     deadline = time.monotonic() + seconds
     while not (found := true()):
