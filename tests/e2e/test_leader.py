@@ -96,7 +96,7 @@ def _assets_tell(shop: Shop) -> None:
     until(lambda: _newest(shop, "harvest/outbox").get("published") == 300, what="figures")
     events = [event.metadata for event in ui.observations("harvest/lease")]
     assert {"acquired", "refreshed"} <= {event["what"] for event in events}
-    assert events[0]["history"][0]["what"] == "refreshed"
+    assert "refreshed" in {row["what"] for row in events[0]["history"]}
     until(lambda: ui.checks("harvest/lease")["one_leader"].passed, what="one_leader is green")
     missing = place.put(1)[0]._replace(topic=f"{place.topic}-missing")
     place.stash([missing])
