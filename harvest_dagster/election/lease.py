@@ -79,11 +79,12 @@ def acquire(
     values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds, "outbox": outbox}
     lease = _acquire(connection, values)
     rival = connection.execute(SQL["rival"].text, values).fetchone()
-    if lease is not None and rival is None:
-        return lease
+    if rival is None:
+        # If there is no lease, then that of a rival has expired since.
+        return lease or acquire(connection, name, shard, holder, ttl_seconds, outbox)
     if lease is not None:
         release(connection, name, shard, holder, "revoked", {"reason": "another leads its table"})
-    other, whose = rival or ("another harvest", "another process")  # its lease has just expired
+    other, whose = rival
     raise RivalError(
         f"{whose} leads the same table as {other}, so each message would be published twice: stop"
         " one of the two, or give both the same name"

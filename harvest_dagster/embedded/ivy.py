@@ -20,6 +20,7 @@ NAMES = "[artifact]-[revision](-[classifier]).[ext]"
 PATIENCE = 900.0
 STALL = 90.0
 REPORT = 2.0
+_CACHE = "ivy"
 
 
 def resolve(java: str, into: Path, log: Path, report: Callable[[int, int], None]) -> None:
@@ -27,7 +28,7 @@ def resolve(java: str, into: Path, log: Path, report: Callable[[int, int], None]
     make_private(into)
     with as_file(files(__package__).joinpath(MODULE)) as module, log.open("wb") as output:
         command = [java, "-jar", str(_ivy()), "-confs", "default", "-ivy", str(module)]
-        command += ["-cache", str(into / "ivy"), "-retrieve", str(into / "jars" / NAMES)]
+        command += ["-cache", str(into / _CACHE), "-retrieve", str(into / "jars" / NAMES)]
         with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as ivy:
             try:
                 done = _follow(ivy, into, report)
@@ -44,7 +45,8 @@ def _follow(ivy: subprocess.Popen[bytes], into: Path, report: Callable[[int, int
     begun = moved = time.monotonic()
     seen = 0
     while time.monotonic() - begun < PATIENCE and time.monotonic() - moved < STALL:
-        report(_count(into, "ivy-*.xml"), _count(into, "*.jar"))
+        # In the cache alone, since what has come is copied into its place in the end.
+        report(_count(into / _CACHE, "ivy-*.xml"), _count(into / _CACHE, "*.jar"))
         try:
             return ivy.wait(REPORT) == 0
         except subprocess.TimeoutExpired:

@@ -50,8 +50,7 @@ def _download(folder: Path, java: str, log: Path, say: Callable[[str], None]) ->
 
 
 def _progress(known: int, here: int) -> str:
-    there = min(here, wanted := len(hashes()))  # once all have come, they are copied into place
-    done = f"{there} of {wanted} jars" if here else f"looking up its parts, {known} so far"
+    done = f"{here} of {len(hashes())} jars" if here else f"looking up its parts, {known} so far"
     return f"downloading Apache Kafka, once for all homes: {done}"
 
 

@@ -58,6 +58,17 @@ class Shop:
         with self.place.connect() as connection:
             return all(row.expired for row in leases.read(connection))
 
+    def turns_off(self) -> bool:
+        """Toggle the sensor off, and again where that was lost; tell whether nobody leads then.
+
+        Dagster's daemon reads a sensor's state, and writes it back when a tick begins or ends: what
+        is pressed in between is lost.
+        """
+        runs = self.dagster.ui.sensor_runs(SENSOR)
+        if runs:
+            self.dagster.ui.stop_sensor(SENSOR)
+        return not runs and self.resigned()
+
     def kinds(self) -> list[str]:
         """What happened, oldest first."""
         with self.place.connect() as connection:

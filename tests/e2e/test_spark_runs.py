@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.dagster_dev import DagsterDev, dagster_dev
 from tests.e2e.project import Project
-from tests.e2e.shop import SENSOR, Shop
+from tests.e2e.shop import Shop
 from tests.e2e.ui import PARTITION, until
 from tests.integration.harvest.place import Place
 
@@ -26,8 +26,9 @@ def shop(project: Project) -> Iterator[Shop]:
     """A shop whose outbox nobody harvests, so that what was stashed can be counted."""
     place = Place(project.postgres, dict(project.servers.kafka_config))
     with dagster_dev(project) as running:
-        running.ui.stop_sensor(SENSOR)
-        yield Shop(running, place)
+        shop = Shop(running, place)
+        until(shop.turns_off, what="nobody harvests")
+        yield shop
     place.drop_topic(place.topic)
 
 

@@ -57,7 +57,7 @@ def test_the_first_of_all_are_many(database: str) -> None:
 
     def acquire() -> None:
         with psycopg.connect(database, autocommit=True) as connection:
-            for number in range(40):
+            for number in range(100):
                 barrier.wait(30)
                 epochs.append(lease.acquire(connection, f"n{number}", 0, "x", 6).epoch)
 
@@ -66,7 +66,7 @@ def test_the_first_of_all_are_many(database: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(epochs) == sorted([1, 2, 3, 4] * 40)
+    assert sorted(epochs) == sorted([1, 2, 3, 4] * 100)
 
 
 def test_what_is_over_is_refused(free: Free) -> None:

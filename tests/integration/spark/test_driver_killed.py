@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,17 +16,16 @@ import pytest
 
 from harvest_dagster.spark import staging
 from harvest_dagster.spark.clean import clean
+from tests.integration.harvest.place import until
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Left, Rows
+    from tests.integration.spark.conftest import Copies, Left, Rows
 
 pytestmark = pytest.mark.long
 
 WRITER = Path(__file__).with_name("writer.py")
 COUNT = 50_000
 MESSAGES = "SELECT count(*) FROM outbox"
-COPYING = """SELECT count(*) FROM pg_stat_progress_copy
-              WHERE tuples_processed > 0 AND datname = current_database()"""
 BLOCKED = """SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
               WHERE NOT granted AND datname = current_database()"""
 BOTH = "SELECT (SELECT count(*) FROM business), (SELECT count(*) FROM outbox)"
@@ -77,11 +75,8 @@ def said(process: subprocess.Popen[str], word: str) -> None:
 def settled(database: str) -> None:
     """Wait until PostgreSQL has noticed that the driver is gone."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'harvest spark'"
-    ends = time.monotonic() + 30
     with psycopg.connect(database, autocommit=True) as connection:
-        while (connection.execute(query).fetchone() or (0,))[0]:
-            assert time.monotonic() < ends, "its connections stay"
-            time.sleep(0.05)
+        until(lambda: connection.execute(query).fetchone() == (0,), 30, "its connections end")
 
 
 @pytest.mark.parametrize("moment", ["begun", "staged", "done"])
@@ -105,7 +100,7 @@ def test_killed_in_the_commit(database: str, rows: Rows, left: Left) -> None:
         said(process, "staged")
         connection.execute("LOCK TABLE outbox IN SHARE MODE")
         said(process, "committing")
-        _await(rows, BLOCKED)
+        until(lambda: rows(BLOCKED)[0][0], 120, "the commit waits")
         kill(process)
         connection.rollback()
     settled(database)
@@ -118,16 +113,18 @@ def test_killed_in_the_commit(database: str, rows: Rows, left: Left) -> None:
 
 @pytest.mark.parametrize("how", ["format", "attached"])
 @pytest.mark.parametrize("moment", ["tasks", "commit", "done"])
-def test_messages_alone(database: str, rows: Rows, left: Left, how: str, moment: str) -> None:
+def test_messages_alone(
+    database: str, rows: Rows, left: Left, copies: Copies, how: str, moment: str
+) -> None:
     """So it is with messages alone, be they moved or attached."""
     with driver(database, how) as process, psycopg.connect(database) as connection:
         if moment == "commit":
             connection.execute("LOCK TABLE outbox IN SHARE MODE")
         said(process, "done" if moment == "done" else "committing")
         if moment == "tasks":
-            _await(rows, COPYING)
+            until(copies, 120, "tasks copy")
         elif moment == "commit":
-            _await(rows, BLOCKED)
+            until(lambda: rows(BLOCKED)[0][0], 120, "the commit waits")
         kill(process)
         connection.rollback()
     settled(database)
@@ -145,10 +142,3 @@ def nothing_stays(database: str, left: Left, parts: int = 0) -> None:
         connection.execute("UPDATE harvest.staged SET touched_at = '-infinity'")
         clean(connection)
     assert left() == (parts, 0)
-
-
-def _await(rows: Rows, query: str) -> None:
-    ends = time.monotonic() + 120
-    while not rows(query)[0][0]:
-        assert time.monotonic() < ends, f"it does not come to: {query}"
-        time.sleep(0.02)

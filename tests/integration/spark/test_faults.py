@@ -31,7 +31,7 @@ from tests.integration.harvest.place import until
 
 if TYPE_CHECKING:
     from tests.conftest import Stashed
-    from tests.integration.spark.conftest import Left, Rows, Write
+    from tests.integration.spark.conftest import Copies, Left, Rows, Write
 
 ONCE = "SELECT count(*), count(DISTINCT kafka_value) FROM outbox"
 
@@ -250,11 +250,9 @@ def test_a_role_with_another_isolation(database: str, rows: Rows) -> None:
     assert shown == ("read committed",)
 
 
-COPYING = """SELECT count(*) FROM pg_stat_progress_copy
-              WHERE tuples_processed > 0 AND datname = current_database()"""
-
-
-def test_cancelled(spark: SparkSession, write: Write, rows: Rows, left: Left) -> None:
+def test_cancelled(
+    spark: SparkSession, write: Write, rows: Rows, left: Left, copies: Copies
+) -> None:
     """A job that is cancelled while it copies, as by Dagster's Terminate, leaves nothing."""
     endless = spark.range(10**12, numPartitions=2).selectExpr("string(id) AS value")
 
@@ -265,7 +263,7 @@ def test_cancelled(spark: SparkSession, write: Write, rows: Rows, left: Left) ->
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(run)
         try:
-            until(lambda: rows(COPYING)[0][0] or done.done(), 120, "tasks copy")
+            until(lambda: copies() or done.done(), 120, "tasks copy")
         finally:
             spark.sparkContext.cancelAllJobs()
         with pytest.raises(Exception, match="cancelled"):
