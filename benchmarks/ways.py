@@ -47,8 +47,10 @@ def _psycopg(url: str) -> Iterator[Opened]:
 
 @contextmanager
 def _sqlalchemy(url: str) -> Iterator[Opened]:
-    with Session(sa.create_engine(_by(url, "psycopg"), poolclass=sa.NullPool)) as session:
+    engine = sa.create_engine(_by(url, "psycopg"))
+    with Session(engine) as session:
         yield session.begin, lambda each: stash(session, each)
+    engine.dispose()
 
 
 @contextmanager
@@ -73,9 +75,10 @@ async def _psycopg_async(url: str) -> AsyncIterator[AsyncOpened]:
 def _sqlalchemy_async(driver: str) -> AsyncWay:
     @asynccontextmanager
     async def opened(url: str) -> AsyncIterator[AsyncOpened]:
-        engine = create_async_engine(_by(url, driver), poolclass=sa.NullPool)
+        engine = create_async_engine(_by(url, driver))
         async with AsyncSession(engine) as session:
             yield session.begin, lambda each: astash(session, each)
+        await engine.dispose()
 
     return opened
 
