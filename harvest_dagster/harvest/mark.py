@@ -43,6 +43,8 @@ _EVENT = statements("harvest_dagster.harvest", "claims.sql")["event"].text
 _LANES = _PARKED["lanes"].text
 
 _SWEEP_SECONDS = 60.0
+_SWEEP_SHARE = 20
+"""The head waits for a sweep: so one that takes long, past much that can't be sent, comes seldom."""
 _LOOK_AT_LANES_SECONDS = 0.5
 _ROOM_SECONDS = 0.1
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.022
@@ -87,6 +89,7 @@ class Marker:
         self._asked_drawn = False
         self._gaps = GapWatch()
         self._sweep_from: int | None = None
+        self._sweep_began = 0.0
         self._next_sweep = time.monotonic() + _SWEEP_SECONDS
         self._held_keys: dict[tuple[str, Key], int] = {}
         self._changes = self._parts = 0
@@ -185,7 +188,8 @@ class Marker:
             self._gaps.taken([row[0] for row in rows])
             return self._sendable(rows)
         self._sweep_from = None
-        self._next_sweep = time.monotonic() + _SWEEP_SECONDS
+        ended = time.monotonic()
+        self._next_sweep = ended + max(_SWEEP_SECONDS, _SWEEP_SHARE * (ended - self._sweep_began))
         return []
 
     def _look_at_lanes(self) -> None:
@@ -201,7 +205,7 @@ class Marker:
             if changes != self._changes:
                 self._load_lanes()
                 self._start_sweep()
-        if now >= self._next_sweep:
+        if now >= self._next_sweep and self._sweep_from is None:
             self._start_sweep()
 
     def _has_new_parts(self) -> bool:
@@ -212,7 +216,7 @@ class Marker:
 
     def _start_sweep(self) -> None:
         if self._head is not None:
-            self._sweep_from = _LOWEST
+            self._sweep_from, self._sweep_began = _LOWEST, time.monotonic()
 
     def _load_lanes(self) -> None:
         parameters = self._term.parameters

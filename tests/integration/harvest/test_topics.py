@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 
 from harvest_dagster import Message
 from harvest_dagster.errors import ClockError
-from harvest_dagster.harvest import clients
+from harvest_dagster.harvest import clients, mark
 from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import until
+from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
     from tests.integration.harvest.place import Place
@@ -37,6 +37,19 @@ def test_missing(place: Place, start_tour: StartTour, delivery: str) -> None:
     until(lambda: place.waiting() == len(wait))
     judge(flow, read(place.kafka, place.topic), "exactly_once")
     assert place.rows("SELECT id FROM harvest.parked") == []
+
+
+def test_sweeps_go_past_it(
+    place: Place, start_tour: StartTour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each sweep meets, and can't send, keeps no later sweep from its end."""
+    monkeypatch.setattr(mark, "_SWEEP_SECONDS", 0.2)
+    place.stash([Message(f"topic-{uuid.uuid4().hex}", "k", "waits")])
+    start_tour(place.config(), place.lease())
+    for _ in range(5):
+        place.put(20)
+        until(lambda: place.waiting() == 1)
+        a_while()
 
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
