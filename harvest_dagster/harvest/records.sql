@@ -1,7 +1,7 @@
 -- head: the next records beyond the head in the order of their ids, up to a number and a size
 SELECT {columns}
-  FROM (SELECT *, sum(octet_length(kafka_value)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING)
-                  - octet_length(kafka_value) AS bytes_before
+  FROM (SELECT *, sum(octet_length(kafka_value)) OVER (ORDER BY id
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
           FROM {table}
          WHERE id > %(after)s
          ORDER BY id
@@ -11,12 +11,12 @@ SELECT {columns}
 
 -- sweep: records up to the head that no claim holds, whatever made them appear there
 SELECT {columns}
-  FROM (SELECT *, sum(octet_length(kafka_value)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING)
-                  - octet_length(kafka_value) AS bytes_before
+  FROM (SELECT *, sum(octet_length(kafka_value)) OVER (ORDER BY id
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
           FROM {table}
          WHERE id > %(after)s
            AND id <= %(head)s
-           AND NOT id <@ COALESCE((SELECT range_agg(part)
+           AND NOT id::bigint <@ COALESCE((SELECT range_agg(part)
                                      FROM harvest.claim c, unnest(c.ids) AS part
                                     WHERE c.name = %(name)s AND c.shard = %(shard)s), '{{}}')
          ORDER BY id
@@ -26,8 +26,8 @@ SELECT {columns}
 
 -- gaps: records that appeared in ranges of ids that were missing
 SELECT {columns}
-  FROM (SELECT o.*, sum(octet_length(kafka_value)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING)
-                    - octet_length(kafka_value) AS bytes_before
+  FROM (SELECT o.*, sum(octet_length(kafka_value)) OVER (ORDER BY id
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
           FROM unnest(%(lows)s::bigint[], %(highs)s::bigint[]) AS gap(low, high)
          CROSS JOIN LATERAL (SELECT * FROM {table}
                               WHERE id BETWEEN gap.low AND gap.high

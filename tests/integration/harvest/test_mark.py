@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harvest_dagster import OutboxError
+from harvest_dagster import Message, OutboxError
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import until
 
@@ -92,6 +92,19 @@ def test_a_record_larger_than_the_window(place: Place, start_tour: StartTour) ->
     place.stash([large])
     place.put(100)
     start_tour(place.config(limits={"max_in_flight_bytes": 100}), place.lease())
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
+
+
+def test_tombstones_take_their_turn(place: Place, start_tour: StartTour) -> None:
+    """A record without a value, which takes no room, does not go before what there is no room for.
+
+    Or a topic that is compacted would keep what was deleted.
+    """
+    place.stash(
+        Message(place.topic, f"k{n}", value) for n in range(100) for value in ("x" * 400, None)
+    )
+    start_tour(place.config(limits={"max_in_flight_bytes": 1000}), place.lease())
     place.drained()
     judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
 
