@@ -90,7 +90,7 @@ class ExactlyOncePublisher:
             self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
             self._commit({row[1] for row in rows})
         except KafkaException as failure:
-            raise self._verdict(f"batch {number}", failure.args[0]) from failure
+            raise self._verdict(f"batch {number}", failure.args[0], rows) from failure
         self._committed = number
 
     def _commit(self, topics: Iterable[str]) -> None:
@@ -143,7 +143,7 @@ class ExactlyOncePublisher:
         if error.code() in REJECTIONS:
             self._rejected.append((row, error.str()))
 
-    def _verdict(self, what: str, failure: KafkaError) -> RemarkError:
+    def _verdict(self, what: str, failure: KafkaError, rows: Sequence[Row]) -> RemarkError:
         """Find out whether topics or records are at fault.
 
         The transaction is left to the next round, which settles it when it begins.
@@ -154,6 +154,10 @@ class ExactlyOncePublisher:
         reason = f"{what}: {failure.str()}"
         faults = [(error, message.topic() or "") for error, message in self._faults]
         topics = {topic: error.str() for error, topic in faults if error.code() in TOPIC_FAULTS}
+        if not topics and failure.code() in TOPIC_FAULTS:
+            # Kafka would not have one of them in a transaction, and does not say which: the marker
+            # asks for each that is held, and releases those that can be written to.
+            topics = {row[1]: failure.str() for row in rows}
         if topics:
             return RemarkError(reason, held_topics=topics)
         if self._rejected:

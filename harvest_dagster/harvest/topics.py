@@ -65,7 +65,7 @@ class TopicBook:
 
     def _ask(self, topic: str) -> None:
         if not is_topic(topic):  # SQL can stash any; of a long one the client makes an exception
-            self.held[topic] = "no topic of Kafka's can be called so"
+            self.held[topic] = "no topic that takes messages can be called so"
             return
         try:
             error = self._producer.list_topics(topic, _ASK_SECONDS).topics[topic].error

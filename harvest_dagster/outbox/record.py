@@ -16,6 +16,14 @@ Headers: TypeAlias = "Mapping[str, HeaderValue] | Iterable[tuple[str, HeaderValu
 TOPIC_CHARACTERS = 249
 PARTITIONS = 2**31
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_NO_TOPICS = {
+    ".",
+    "..",
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__cluster_metadata",
+}
 _SHOWN_CHARACTERS = 60
 _REMEMBERED_TOPICS = 10_000
 _good_topics: set[str] = set()
@@ -69,8 +77,8 @@ class Message(_Fields):
 
 
 def is_topic(name: str) -> bool:
-    """Tell whether Kafka could have a topic of this name."""
-    return name not in {".", ".."} and _TOPIC.fullmatch(name) is not None
+    """Tell whether Kafka could have a topic of this name, and not for itself."""
+    return name not in _NO_TOPICS and _TOPIC.fullmatch(name) is not None
 
 
 def _check_topic(topic: object) -> None:

@@ -15,6 +15,7 @@ from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from harvest_dagster import Message
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import Place, until
 from tests.integration.harvest.running import StartHarvest
@@ -74,6 +75,26 @@ def test_with_least_acls(secure: Secure, start_harvest: StartHarvest) -> None:
     for settings in (harvester, reader, secure.user(f"{place.name}-stranger")):
         refuses(partial(make_topic, settings, f"{place.name}-new"), *FORBIDDEN)
         refuses(partial(drop_topic, settings, place.topic), *FORBIDDEN)
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_a_topic_that_is_seen_and_not_written(
+    secure: Secure, start_harvest: StartHarvest, delivery: str
+) -> None:
+    """Its records wait, though Kafka does not say which topic it refused; all others go out."""
+    place = Place(secure.postgres, secure.kafka)
+    place.new_topic(f"{place.name}.neli", partitions=1)
+    seen = place.new_topic()
+    acls = [*harvesters_acls(place), (TOPIC, seen, DESCRIBE)]
+    place.stash([Message(seen, "k", "waits")])
+    place.put(100)
+    harvester = secure.user(f"{place.name}-harvester", *acls)
+    start_harvest(place.config(base_kafka=harvester, delivery=delivery))
+    until(lambda: place.waiting() == 1)
+    place.put(100)
+    until(lambda: place.waiting() == 1)
+    flow = [message for message in place.stashed if message.topic == place.topic]
+    judge(flow, read(place.kafka, place.topic), "exactly_once")
 
 
 FORBIDDEN = (
