@@ -193,4 +193,7 @@ class AtLeastOncePublisher:
             if self._careful:
                 return RejectedError([(row, error.str())])
             return RemarkError(reason, careful=True)
-        return RemarkError(reason) if error.fatal() else None
+        # What Kafka did not answer in time goes again at once; any other error would come back as
+        # fast as it was sent, so the next round, and its pause, is for that.
+        late = error.code() == KafkaError._MSG_TIMED_OUT  # noqa: SLF001 - librdkafka's own
+        return None if late and not error.fatal() else RemarkError(reason)

@@ -14,6 +14,7 @@ REJECTIONS = frozenset(
         KafkaError.INVALID_MSG_SIZE,
         KafkaError.INVALID_MSG,
         KafkaError.INVALID_RECORD,
+        KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError._INVALID_ARG,  # noqa: SLF001 - librdkafka's own codes begin with an underscore
         KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
     }
