@@ -84,6 +84,10 @@ ON CONFLICT (name, id) DO UPDATE
 -- last_batch: the number of the last batch that was ever claimed, of those still there
 SELECT COALESCE(max(batch), 0) FROM harvest.claim WHERE name = %(name)s AND shard = %(shard)s
 
+-- exactly_once: whether a leader whose delivery was that left claims, which Kafka knows more about
+SELECT EXISTS (SELECT FROM harvest.claim
+                WHERE name = %(name)s AND shard = %(shard)s AND exactly_once)
+
 -- identity: which database this is
 SELECT id || '/' || current_database() FROM harvest.identity
 

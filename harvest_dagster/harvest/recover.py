@@ -7,7 +7,7 @@
     5  all other claims are given up, so that their records are marked again; that is written down
 
 At least once there is no such number, and all claims are given up: one record of a key, at most,
-was published and not purged.
+was published and not purged. Claims that an `exactly_once` leader left are settled its way first.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ def read_identity(connection: psycopg.Connection[Any]) -> str:
     """Tell which database this is."""
     row = connection.execute(_SQL["identity"].text).fetchone()
     return str(row[0]) if row else ""
+
+
+def are_exactly_once(connection: psycopg.Connection[Any], term: Term) -> bool:
+    """Tell whether a leader that published in transactions left claims."""
+    return bool(_one(connection, "exactly_once", term)[0])
 
 
 def committed_batch(group: Consumer, place: TopicPartition) -> int | None:

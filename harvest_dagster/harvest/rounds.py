@@ -22,7 +22,13 @@ from harvest_dagster.harvest.publish_at_least_once import AtLeastOncePublisher
 from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
 from harvest_dagster.harvest.purge import Purger
 from harvest_dagster.harvest.purge_records import RecordPurger
-from harvest_dagster.harvest.recover import Recovery, committed_batch, read_identity, recover
+from harvest_dagster.harvest.recover import (
+    Recovery,
+    are_exactly_once,
+    committed_batch,
+    read_identity,
+    recover,
+)
 from harvest_dagster.harvest.stage import Round
 from harvest_dagster.harvest.table import Sharding, Statements, statements_for
 from harvest_dagster.harvest.topics import TopicBook
@@ -143,10 +149,23 @@ class RoundRun:
         if self._config.delivery == "exactly_once":
             self._identity = read_identity(connection)
             committed = committed_batch(clients.group, self._place())
+        elif are_exactly_once(connection, self._term):
+            self._identity = read_identity(connection)
+            committed = self._committed_before()
         self.recovery = recover(connection, purger, self._term, committed, self._before.reason)
         kept = {"days": self._config.event_days, "retention": self._config.retention or 0}
         connection.execute(_SQL["trim"].text, {"name": self._term.name, **kept})
         return self.recovery
+
+    def _committed_before(self) -> int | None:
+        """Take over the transactions of a leader that had another delivery than this one."""
+        way = {"delivery": "exactly_once", "producer_kafka": {}}  # what is set may suit but ours
+        former = self._config.model_copy(update=way)
+        clients = Clients.open(former, self._term.shard, Batching.LARGE)
+        try:
+            return committed_batch(clients.group, self._place())
+        finally:
+            clients.close()
 
     def _publisher(
         self, clients: Clients, recovery: Recovery, records: RecordPurger

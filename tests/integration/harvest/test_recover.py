@@ -124,6 +124,22 @@ def test_numbers_go_on(place: Place, start_tour: StartTour) -> None:
     assert place.rows("SELECT batch FROM harvest.claim") == [(42,)]
 
 
+def test_delivery_may_change_to_at_least_once(place: Place, start_tour: StartTour) -> None:
+    """What an exactly-once leader has published, and not purged, is not published again."""
+    place.put(300)
+    dead = place.lease()
+    for batch in (1, 2, 3):
+        claim(place, dead, batch, batch * 100 - 99, batch * 100)
+    producer = producer_of(place)
+    publish(place, 1, place.stashed[:100], producer)
+    publish(place, 2, place.stashed[100:200], producer)
+    send(producer, place.stashed[200:])
+    running = start_tour(place.config(delivery="at_least_once"), place.lease())
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
+    assert running.tour.totals.published == 100
+
+
 def test_delivery_may_change(place: Place, start_tour: StartTour) -> None:
     """Claims of an at-least-once leader that died are not taken for batches published before."""
     limits = {"mark_query_records": 10}
