@@ -194,7 +194,7 @@ class Delegate:
                 return
             self._until = asked_at + heard.expires_in_seconds - _MARGIN_SECONDS
             if heard.drain:
-                self.drain("leadership is handed over")
+                self.drain("it hands over, to another leader or to its successor")
 
     def _tell(self, connection: psycopg.Connection[object], *, ended: bool) -> Heard | None:
         tour = self._running()

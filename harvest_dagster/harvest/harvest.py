@@ -22,6 +22,7 @@ from uuid import UUID
 
 import psycopg
 
+from harvest_dagster.election import lease as leases
 from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
@@ -180,7 +181,7 @@ class Harvest:
         if running is not None:
             running[0].drain(self._settings.drain_seconds * 0.8)
             running[1].join(self._settings.drain_seconds)
-            self._leave(lease.shard)
+            self._leave(lease.shard, running[0])
         told = self._tell(LeaderRevoked(lease.shard))
         told.wait(max(0.0, deadline - time.monotonic()))
 
@@ -189,21 +190,42 @@ class Harvest:
         self._leave(lease.shard)
         self._tell(LeaderFenced(lease.shard))
 
-    def _leave(self, shard: int) -> None:
-        running = self._tours.pop(shard, None)
-        if running is not None:
-            tour, thread = running
-            if thread.is_alive():
-                tour.abort()
-            self._done[shard] = self._done.get(shard, Totals()) + tour.totals
+    def _leave(self, shard: int, only: Tour | None = None) -> None:
+        """Let go of a shard's tour; of `only` this one, if the shard may have a new one by now."""
+        running = self._tours.get(shard)
+        if running is None or only not in {None, running[0]}:
+            return
+        del self._tours[shard]
+        tour, thread = running
+        if thread.is_alive():
+            tour.abort()
+        self._done[shard] = self._done.get(shard, Totals()) + tour.totals
 
     def _run_tour(self, tour: Tour) -> None:
         try:
             tour.run()
         except FencedError as fenced:
             _log.warning("shard %s: the tour ends: %s", tour.lease.shard, fenced)
+            self._hand_back(tour.lease)
         except BaseException as failure:  # noqa: BLE001 - wait() raises it
             self._fail(failure)
+
+    def _hand_back(self, lease: Lease) -> None:
+        """Resign if the lease is ours all the same: a tour of another process has taken it up.
+
+        A run of Dagster's does so that was asked for by a leader that is gone. When it ends, nobody
+        would be at work, and this process would lead on.
+        """
+        while self._leads_without_tour(lease.shard):
+            with suppress(psycopg.Error), connect(self.config, "resign") as connection:
+                leases.ask_to_resign(connection, lease.name, lease.shard)
+                return
+            self._stopping.wait(_WATCH_SECONDS)
+
+    def _leads_without_tour(self, shard: int) -> bool:
+        running = self._tours.get(shard)
+        mine = running is not None and running[1] is threading.current_thread()
+        return mine and self._candidate.leads(shard) and not self._stopping.is_set()
 
     def _fail(self, failure: BaseException) -> None:
         """End because of what no waiting mends; another candidate may fare better."""

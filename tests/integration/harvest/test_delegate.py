@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,9 @@ from harvest_dagster.harvest.tours import TourRow
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import Place, until
 from tests.integration.harvest.remains import claim, producer_of, publish
+
+if TYPE_CHECKING:
+    from tests.integration.harvest.running import StartHarvest
 
 Begin = Callable[[str], Delegate]
 
@@ -113,7 +117,22 @@ def test_it_is_asked_to_drain(place: Place, begin: Begin) -> None:
     with place.connect() as connection:
         assert tours.ask_to_drain(connection, place.name, 0)
     until(lambda: delegate.wait(0))
-    assert delegate.reason == "leadership is handed over"
+    assert delegate.reason == "it hands over, to another leader or to its successor"
+
+
+def test_a_harvest_that_it_takes_over_from(
+    place: Place, begin: Begin, start_harvest: StartHarvest
+) -> None:
+    """A run that takes up another process's lease leaves nobody leading without a tour."""
+    harvest = start_harvest(place.config()).harvest
+    until(harvest.is_leader)
+    place.put(10)
+    place.drained()
+    begin("a run that waited for long")
+    until(lambda: place.put(1) and len(place.kinds("acquired")) == 2)
+    place.put(10)
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
 
 
 def test_a_lease_that_is_taken_ends_it(place: Place, begin: Begin) -> None:
