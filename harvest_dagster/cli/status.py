@@ -78,7 +78,7 @@ def _flight(flight: InFlight) -> str:
 
 
 def _parked(parked: ParkedCount) -> str:
-    return f"{parked.records:,} records, {parked.held_keys:,} keys held"
+    return f"{parked} records, {parked.held_keys:,} keys held"
 
 
 def _oldest(seconds: float | None) -> str:

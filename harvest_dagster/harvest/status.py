@@ -14,7 +14,7 @@ from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.meter import Backlog, read_backlog
 from harvest_dagster.harvest.tours import TourRow
-from harvest_dagster.outbox.parked import held_keys, reasons
+from harvest_dagster.outbox.parked import COUNTED, held_keys, reasons
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
@@ -33,11 +33,16 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class ParkedCount:
-    """What is set aside."""
+    """What is set aside; unless `exact`, there is more."""
 
     records: int
     held_keys: int
     reasons: dict[str, int]
+    exact: bool = True
+
+    def __str__(self) -> str:
+        """How many records, for a line of text."""
+        return f"{self.records:,}" if self.exact else f"at least {self.records:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,6 @@ def read_status(
 ) -> Status:
     """Read it, with so many of the last events."""
     Shape.read(table, connection.execute(CATALOGUE["columns"].text, (table.sql,)))
-    counts = reasons(connection, name)
     return Status(
         name,
         str(table),
@@ -67,7 +71,7 @@ def read_status(
         tours.read(connection, name),
         read_backlog(connection, table),
         _in_flight(connection, name),
-        ParkedCount(sum(counts.values()), held_keys(connection, name), counts),
+        _parked(connection, name),
         history.read(connection, name, limit=events),
     )
 
@@ -75,6 +79,12 @@ def read_status(
 def read_held(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
     """Tell the topics that can't be published to just now, each with the reason."""
     return dict(connection.execute(_SQL["held"].text, {"name": name}).fetchall())
+
+
+def _parked(connection: psycopg.Connection[Any], name: str) -> ParkedCount:
+    counts = reasons(connection, name)
+    records = sum(counts.values())
+    return ParkedCount(records, held_keys(connection, name), counts, exact=records < COUNTED)
 
 
 def _in_flight(connection: psycopg.Connection[Any], name: str) -> InFlight:

@@ -99,7 +99,7 @@ def verdicts(status: Status, shards: int, still_seconds: float = 0.0) -> Iterato
         "nothing_parked",
         not parked.records,
         _WARN,
-        f"{parked.records:,} records are parked, {parked.held_keys:,} keys wait for them{reasons}",
+        f"{parked} records are parked, {parked.held_keys:,} keys wait for them{reasons}",
     )
 
 

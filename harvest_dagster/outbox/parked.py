@@ -23,6 +23,8 @@ from harvest_dagster.postgres.statements import statements
 from harvest_dagster.text import printable
 
 _SQL = statements("harvest_dagster.outbox", "parked.sql")
+COUNTED = 20_000
+"""Parked records are counted up to this many: the sensor does so with every tick."""
 _HEADERS: LiteralString = """ARRAY(SELECT convert_from(item, 'UTF8')
     FROM unnest(kafka_header_values) WITH ORDINALITY AS found(item, place) ORDER BY place)"""
 
@@ -127,13 +129,15 @@ def discard(
 
 
 def reasons(connection: psycopg.Connection[Any], name: str) -> dict[str, int]:
-    """Count the parked records by reason, most first."""
-    return dict(connection.execute(_SQL["reasons"].text, {"name": name}).fetchall())
+    """Count the parked records by reason, most first; `COUNTED` of them, if there are more."""
+    values = {"name": name, "most": COUNTED}
+    return dict(connection.execute(_SQL["reasons"].text, values).fetchall())
 
 
 def held_keys(connection: psycopg.Connection[Any], name: str) -> int:
-    """Count the keys whose later records wait behind a parked one."""
-    row = connection.execute(_SQL["held_keys"].text, {"name": name}).fetchone()
+    """Count the keys whose later records wait behind a parked one, of `COUNTED` records."""
+    values = {"name": name, "most": COUNTED}
+    row = connection.execute(_SQL["held_keys"].text, values).fetchone()
     return row[0] if row else 0
 
 

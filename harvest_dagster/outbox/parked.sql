@@ -33,14 +33,14 @@ RETURNING id
 INSERT INTO harvest.event (at, name, shard, kind, detail)
 VALUES (clock_timestamp(), %(name)s, %(shard)s, %(kind)s, %(detail)s)
 
--- reasons: how many records are set aside, by reason
+-- reasons: how many records are set aside, by reason, up to a bound
 SELECT reason, count(*) AS records
-  FROM harvest.parked
- WHERE name = %(name)s AND requeued_at IS NULL
+  FROM (SELECT reason FROM harvest.parked
+         WHERE name = %(name)s AND requeued_at IS NULL LIMIT %(most)s) AS counted
  GROUP BY reason
  ORDER BY records DESC, reason
 
--- held_keys: how many keys have records that wait behind one set aside
+-- held_keys: how many keys have records that wait behind one set aside, of as many as are counted
 SELECT count(DISTINCT (kafka_topic, kafka_key))
-  FROM harvest.parked
- WHERE name = %(name)s AND holds_key AND requeued_at IS NULL
+  FROM (SELECT kafka_topic, kafka_key FROM harvest.parked
+         WHERE name = %(name)s AND holds_key AND requeued_at IS NULL LIMIT %(most)s) AS counted

@@ -86,6 +86,7 @@ def test_as_json(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
         "records": 3,
         "held_keys": 2,
         "reasons": {"too large": 2, "no such partition": 1},
+        "exact": True,
     }
     assert [event["kind"] for event in told["events"]] == ["held"]
     assert connection.info.password not in shown.stdout
