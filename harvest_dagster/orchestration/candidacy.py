@@ -6,7 +6,8 @@
     candidate's threads (election.candidate)  prove leadership to Kafka, renew the lease's row
                                                  |
                                                  v  revoked(): ask the tour to drain, and wait
-    guard's thread                            stops the candidate when no tick has come for long
+    guard's thread                            stops the candidate when the pulse is silent: see
+                                              `pulse`
 
 A code location that is reloaded, or whose sensor is switched off, is not told: its ticks stop. So
 the guard resigns then, and whoever ticks next is elected. The tick itself blocks on nothing here,
@@ -27,14 +28,13 @@ from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.election import lease as leases
 from harvest_dagster.election.candidate import Candidate, State
-from harvest_dagster.election.clock import now
 from harvest_dagster.election.lease import Lease
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import candidate_settings
-from harvest_dagster.orchestration.report import SILENT_SECONDS
+from harvest_dagster.orchestration.pulse import Pulse
 from harvest_dagster.orchestration.topics import TopicCounts
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import one_line
@@ -55,13 +55,18 @@ class Candidacy:
     """Stands for election on behalf of one sensor."""
 
     def __init__(
-        self, config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell
+        self,
+        config: HarvestConfig,
+        sensor: str,
+        topics: Sequence[str],
+        orphaned: Tell,
+        pulse: Pulse,
     ) -> None:
         self.config, self.sensor, self._orphaned = config, sensor, orphaned
+        self._pulse = pulse
         self._settings = candidate_settings(config)
         self._candidate = Candidate(self._settings, self)
         self.topics = TopicCounts(config.base_kafka, topics)
-        self._ticked_at = now()
         self.guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
         self._candidate.start()
         self.guard.start()
@@ -72,13 +77,14 @@ class Candidacy:
         return self._candidate.holder
 
     @property
-    def troubles(self) -> list[str]:
-        """What keeps it from leading."""
-        return self._candidate.troubles
+    def table(self) -> str:
+        """Which table of which database it is about: two locations may give it one name."""
+        return "/".join(table_of(self.config))
 
-    def ticked(self) -> None:
-        """Stand on, for the sensor is there."""
-        self._ticked_at = now()
+    @property
+    def troubles(self) -> list[str]:
+        """What keeps it from leading, or may do so."""
+        return [*self._candidate.troubles, *filter(None, [self._pulse.trouble])]
 
     def leads(self, shard: int) -> bool:
         """Whether a tour of this shard is ours to start."""
@@ -116,8 +122,8 @@ class Candidacy:
 
     def _watch(self) -> None:
         while not self.over:
-            if now() - self._ticked_at > SILENT_SECONDS:
-                _log.warning("no tick of %s for %.0f s: resigning", self.sensor, SILENT_SECONDS)
+            if self._pulse.is_silent:
+                _log.warning("no tick of %s for %s: resigning", self.sensor, self._pulse.silence)
                 self.stop()
                 self._tell_if_nobody_leads()
             time.sleep(_GUARD_SECONDS)
@@ -141,6 +147,7 @@ class Candidacy:
 
 
 _candidacies: dict[str, Candidacy] = {}
+_pulses: dict[str, Pulse] = {}
 _lock = threading.Lock()
 
 
@@ -160,11 +167,19 @@ def candidacy_of(
     """
     with _lock:
         _refuse_doubles(config, sensor)
+        pulse = _pulses.setdefault(config.name, Pulse())
+        pulse.tick()
+    return _standing(config, sensor, topics, orphaned, pulse)
+
+
+def _standing(
+    config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell, pulse: Pulse
+) -> Candidacy:
+    with _lock:
         found = _candidacies.get(config.name)
         if found is None:
-            found = _candidacies[config.name] = Candidacy(config, sensor, topics, orphaned)
+            found = _candidacies[config.name] = Candidacy(config, sensor, topics, orphaned, pulse)
         if not found.over and found.config == config:
-            found.ticked()
             return found
     found.stop()
     with _lock:
@@ -172,7 +187,7 @@ def candidacy_of(
             del _candidacies[config.name]
     if found.failure is not None:
         raise HarvestStateError(str(found.failure))
-    return candidacy_of(config, sensor, topics, orphaned)
+    return _standing(config, sensor, topics, orphaned, pulse)
 
 
 def _refuse_doubles(config: HarvestConfig, sensor: str) -> None:

@@ -31,6 +31,7 @@ class Cursor(BaseModel):
     figures_at: float = 0.0
     figures: dict[str, int | float] = Field(default_factory=dict)
     checks_at: float = 0.0
+    reds_at: float = 0.0
     checks: dict[str, bool] = Field(default_factory=dict)
     topics_at: float = 0.0
     topics: dict[str, int] = Field(default_factory=dict)

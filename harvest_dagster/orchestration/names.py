@@ -10,12 +10,16 @@ import dagster as dg
 from harvest_dagster.errors import ConfigError
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-OUTBOX_TAG, SHARD_TAG, HOLDER_TAG, EPOCH_TAG = (
+OUTBOX_TAG, TABLE_TAG, SHARD_TAG, HOLDER_TAG, EPOCH_TAG = (
     "harvest/name",
+    "harvest/table",
     "harvest/shard",
     "harvest/holder",
     "harvest/epoch",
 )
+NO_RETRY = {"dagster/max_retries": "0"}
+"""Whatever Dagster does with other runs: the sensor starts the next tour, and what an operator's
+job has written is not to be written twice."""
 
 
 @dataclass(frozen=True, slots=True)

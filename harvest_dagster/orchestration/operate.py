@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.orchestration.action import Action, Call, Did
-from harvest_dagster.orchestration.names import OUTBOX_TAG, Names
+from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.orchestration.operate_leader import REMARK, RESIGN
 from harvest_dagster.orchestration.operate_outbox import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.orchestration.operate_parked import DISCARD, REQUEUE
@@ -63,7 +63,7 @@ def _job(names: Names, action: Action[Any]) -> dg.JobDefinition:
         name=names.job(action.verb),
         description=action.description,
         executor_def=dg.in_process_executor,
-        tags={OUTBOX_TAG: names.key},
+        tags={OUTBOX_TAG: names.key, **NO_RETRY},
     )
     def job() -> None:
         act()

@@ -5,8 +5,9 @@ events, and a code location that is reloaded goes on where the last one was.
 
     figures      when they changed, at most every 20 s, and once more when the rate is down to 0;
                  every minute while records wait, since they grow older; else every 10 minutes
-    checks       when one turned red or green; all of them every 10 minutes, and when the sensor
-                 ticks again after a silence, in which others may have reported them
+    checks       when one turned red or green; those that are red every minute, since whoever runs
+                 one from the UI looks at one moment only; all of them every 10 minutes, and when
+                 the sensor ticks again after a silence, in which others may have reported them
     lease        an observation for each event, at most 10 a tick
     remarks      likewise
     topics       when their counts changed, at most once a minute
@@ -25,11 +26,10 @@ from harvest_dagster.harvest.status import Status
 from harvest_dagster.orchestration.checks import Verdict
 from harvest_dagster.orchestration.cursor import Cursor, published_of
 from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.pulse import LONGEST_SILENCE
 
 _CHANGED_SECONDS, _WAITING_SECONDS, _SAME_SECONDS = 20.0, 60.0, 600.0
 _TOPIC_SECONDS = 60.0
-SILENT_SECONDS = 15.0
-"""A sensor that ticks every five seconds has missed two ticks, and its candidacy is over."""
 _MOST_EVENTS = 10
 _ROWS = 20
 _LEASE_KINDS = ("acquired", "refreshed", "revoked", "fenced")
@@ -75,12 +75,16 @@ class Reporter:
     def checks(self, found: Sequence[Verdict]) -> Iterator[AssetEvent]:
         """The checks that turned, or all of them now and then."""
         cursor = self.cursor
-        silent = self._now - cursor.ticked_at > SILENT_SECONDS
+        silent = self._now - cursor.ticked_at > LONGEST_SILENCE
         due = silent or self._now - cursor.checks_at >= _SAME_SECONDS
+        again = due or self._now - cursor.reds_at >= _WAITING_SECONDS
         if due:
             cursor.checks_at = self._now
+        if again:
+            cursor.reds_at = self._now
         for verdict in found:
-            if due or cursor.checks.get(verdict.check) != verdict.passed:
+            turned = cursor.checks.get(verdict.check) != verdict.passed
+            if due or turned or (again and not verdict.passed):
                 cursor.checks[verdict.check] = verdict.passed
                 yield verdict.evaluation(self._names)
 

@@ -139,12 +139,12 @@ def told_tick(
         said = steps[0].line
     else:
         said = "; ".join(f"shard {n}: {step.line}" for n, step in enumerate(steps))
-    backlog, parked = status.backlog, status.parked.records
+    backlog, parked = status.backlog, status.parked
     about = "" if backlog.exact else "about "
     oldest = f", oldest {ages(backlog.oldest_seconds)}" if backlog.records else ""
     held = {topic for tour in status.tours if tour.alive for topic in tour.held}
     closed = f", {', '.join(sorted(held))} can't be published to" if held else ""
-    aside = f", {parked:,} parked" if parked else ""
+    aside = f", {parked} parked" if parked.records else ""
     more = "".join(f"; {t}" for t in troubles if t not in said)
     line = f"{said}, backlog {about}{backlog.records:,}{oldest}{closed}{aside}{more}"
     return printable(line)

@@ -2,7 +2,8 @@
 
     leads   tour's row   Dagster's run        then
     no      -            -                    stand by
-    yes     alive        in progress          say how it goes
+    yes     alive        in progress          say how it goes; after an hour ask for its successor,
+                                              to whom it hands over when that has begun
     yes     -            none in progress     start a tour, after a pause if the last ones failed
     yes     silent       started              its process is gone: report that, and start another
     yes     -            in progress          it is starting, or ending
@@ -32,11 +33,14 @@ from harvest_dagster.orchestration.names import (
     HOLDER_TAG,
     OUTBOX_TAG,
     SHARD_TAG,
+    TABLE_TAG,
     Names,
 )
 from harvest_dagster.orchestration.telling import ages
 
 _RUNS = 8
+_LONG_SECONDS = 3600.0
+"""After so long a tour is followed by another, so that no run's log grows without an end."""
 _SHORT_SECONDS = 60.0
 """A tour that lasted for longer did not fail because of how things are set up."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 300.0
@@ -81,16 +85,18 @@ class Supervisor:
         for record in ours:
             if tour is None or tour.run != record.dagster_run.run_id:
                 return Step(f"{leads}, a tour is {record.dagster_run.status.value.lower()}")
-            if tour.alive:
+            if tour.alive and tour.started_seconds < _LONG_SECONDS:
                 return Step(f"{leads}, {_goes(tour)}")
+            if tour.alive:
+                return self._start(f"{leads}, {_goes(tour)}", lease, shard, runs)
             if tour.ended or record.dagster_run.status != DagsterRunStatus.STARTED:
                 return Step(f"{leads}, the tour ends")
             bury(self._instance, record, silence(tour))
         return self._start(leads, lease, shard, runs)
 
     def _which(self, shard: int) -> tuple[str, dict[str, str]]:
-        """Tell the job and the tags of a shard's tours."""
-        return self._names.job("tour"), {OUTBOX_TAG: self._names.key, SHARD_TAG: str(shard)}
+        """Tell the job and the tags of a shard's tours; others' may have the same job's name."""
+        return self._names.job("tour"), {TABLE_TAG: self._candidacy.table, SHARD_TAG: str(shard)}
 
     def _runs(self, shard: int) -> list[RunRecord]:
         job, tags = self._which(shard)
@@ -112,6 +118,7 @@ class Supervisor:
                 run_config={"ops": {"mark": {"config": {"shard": shard}}}},
                 tags={
                     OUTBOX_TAG: self._names.key,
+                    TABLE_TAG: self._candidacy.table,
                     SHARD_TAG: str(shard),
                     HOLDER_TAG: lease.holder,
                     EPOCH_TAG: epoch,

@@ -10,6 +10,7 @@ The engine (`harvest.delegate`) has threads of its own; the ops' thread, which i
 thread, waits and tells. Terminate raises in it, and `publish` then drains before it goes.
 """
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.status import read_status
 from harvest_dagster.harvest.tour import Totals
 from harvest_dagster.harvest.trim import Trimmer
-from harvest_dagster.orchestration.names import OUTBOX_TAG, Names
+from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.orchestration.telling import ages, told
 from harvest_dagster.postgres import refusals
 from harvest_dagster.postgres.names import TableName
@@ -46,8 +47,11 @@ class TourConfig(dg.Config):
     """Which shard to harvest, and for how long."""
 
     shard: int = Field(default=0, description="0, unless several leaders share the outbox")
-    minutes: float = Field(
-        default=60.0, gt=0, description="a tour ends after this, and the sensor starts the next"
+    minutes: float | None = Field(
+        default=None,
+        gt=0,
+        description="end after this; else it hands over to the next tour, which the sensor starts"
+        " after an hour",
     )
 
 
@@ -81,7 +85,8 @@ def tour_job(names: Names) -> dg.JobDefinition:
             "remarked": found.remarked,
         }
         yield dg.Output(delegate, "tour", metadata=facts)
-        yield dg.Output(time.monotonic() + config.minutes * 60, "until")
+        minutes = math.inf if config.minutes is None else config.minutes
+        yield dg.Output(time.monotonic() + minutes * 60, "until")
 
     @dg.op(name=names.job("publish"), out={"tour": handle}, tags={"kind": "kafka"})
     def publish(context: dg.OpExecutionContext, tour: Delegate, until: float) -> Any:  # noqa: ANN401 - likewise
@@ -118,7 +123,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
         name=names.job("tour"),
         executor_def=dg.in_process_executor,
         description="One long run that harvests; the sensor starts it, and it ends in good order.",
-        tags={OUTBOX_TAG: names.key, "dagster/priority": _PRIORITY},
+        tags={OUTBOX_TAG: names.key, "dagster/priority": _PRIORITY, **NO_RETRY},
     )
     def tour() -> None:
         # Ops of two harvests may not share a name, but each run's steps are called the same.
@@ -135,7 +140,7 @@ def _stream(context: dg.OpExecutionContext, tour: Delegate, until: float) -> Non
         teller.tell()
         trimmer.trim()
         if time.monotonic() > until:
-            tour.drain("its time is up; the sensor starts the next")
+            tour.drain("its time is up")
     teller.tell_events()
 
 

@@ -13,8 +13,9 @@ from harvest_dagster.election import lease as leases
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.delegate import Delegate
-from harvest_dagster.orchestration import candidacy
+from harvest_dagster.orchestration import candidacy, pulse
 from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
+from harvest_dagster.orchestration.pulse import Pulse
 from tests.integration.harvest.place import Place, place, until
 
 __all__ = ["place"]
@@ -88,7 +89,7 @@ def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
 
 def test_silence_ends_it(place: Place, stands: Candidacy, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without ticks it resigns, and the next tick makes another."""
-    monkeypatch.setattr(candidacy, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(pulse, "_SHORTEST_SILENCE", 1.0)
     until(lambda: stands.over and not stands.leads(0))
     with place.connect() as connection:
         until(lambda: leases.read(connection, place.name)[0].expired)
@@ -104,7 +105,7 @@ def test_that_nobody_leads_is_told(place: Place, monkeypatch: pytest.MonkeyPatch
     told = threading.Event()
     alone = candidacy_of(place.config(), SENSOR, [], told.set)
     until(lambda: alone.leads(0))
-    monkeypatch.setattr(candidacy, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(pulse, "_SHORTEST_SILENCE", 0.1)
     monkeypatch.setattr(candidacy, "_SUCCESSOR_SECONDS", 1.0)
     assert told.wait(30)
 
@@ -112,10 +113,11 @@ def test_that_nobody_leads_is_told(place: Place, monkeypatch: pytest.MonkeyPatch
 def test_a_successor_is_no_news(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another candidate takes over in time, the check stays as it is."""
     told = threading.Event()
-    first = candidacy_of(place.config(), SENSOR, [], told.set)
+    ticks = Pulse()
+    first = Candidacy(place.config(), SENSOR, [], told.set, ticks)
     until(lambda: first.leads(0))
-    second = Candidacy(place.config(), SENSOR, [], told.set)
-    monkeypatch.setattr(first, "_ticked_at", 0.0)
+    second = Candidacy(place.config(), SENSOR, [], told.set, Pulse())
+    monkeypatch.setattr(ticks, "_ticked_at", 0.0)
     until(lambda: second.leads(0))
     first.guard.join(30)
     assert not told.is_set()

@@ -152,8 +152,21 @@ def test_checks_are_reported_when_they_turn(clock: Clock) -> None:
     for _ in range(60):
         clock.now += 10
         assert reported(well) == (0 if clock.now < 1_000_600.0 else len(well))
-    clock.now += 16  # silence, in which the check may have been reported by others
+    clock.now += 26  # silence, in which the check may have been reported by others
     assert reported(well) == len(well)
+
+
+def test_what_is_red_is_said_again(clock: Clock) -> None:
+    """Each minute: who runs a check from the UI sees one moment, and may have made it green."""
+    cursor, red = Cursor(), [*verdicts(status(leases=[]), 1)]
+    told = []
+    for _ in range(60):
+        reporter = Reporter(NAMES, cursor)
+        told += [*reporter.checks(red)]
+        reporter.said("")
+        clock.now += 5
+    again = [one.check_name for one in told[len(red) :] if isinstance(one, dg.AssetCheckEvaluation)]
+    assert again == ["one_leader"] * 4
 
 
 def test_history_is_told_once(clock: Clock) -> None:

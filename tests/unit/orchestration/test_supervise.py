@@ -12,12 +12,19 @@ from dagster import DagsterEvent, DagsterEventType, DagsterInstance, DagsterRunS
 
 from harvest_dagster.orchestration import harvest_definitions
 from harvest_dagster.orchestration.candidacy import Candidacy
-from harvest_dagster.orchestration.names import HOLDER_TAG, OUTBOX_TAG, SHARD_TAG, Names
+from harvest_dagster.orchestration.names import (
+    HOLDER_TAG,
+    OUTBOX_TAG,
+    SHARD_TAG,
+    TABLE_TAG,
+    Names,
+)
 from harvest_dagster.orchestration.supervise import Step, Supervisor
 from tests.unit.orchestration.statuses import lease, status, tour
 
 NAMES = Names("harvest")
-TAGS = {OUTBOX_TAG: "harvest", SHARD_TAG: "0", HOLDER_TAG: "us"}
+TABLE = "localhost:5432/shop/public/outbox"
+TAGS = {OUTBOX_TAG: "harvest", TABLE_TAG: TABLE, SHARD_TAG: "0", HOLDER_TAG: "us"}
 
 
 class Stands(Candidacy):
@@ -30,6 +37,11 @@ class Stands(Candidacy):
     def holder(self) -> str:
         """The holder of the tests' lease."""
         return "us"
+
+    @property
+    def table(self) -> str:
+        """The table of the tests."""
+        return TABLE
 
     @property
     def troubles(self) -> list[str]:
@@ -83,6 +95,21 @@ def test_a_tour_that_runs_is_told_of(instance: DagsterInstance) -> None:
     assert "tour running for 12 min, 9 published, 3 in flight" in found.line
 
 
+def test_a_long_tour_is_followed_by_another(instance: DagsterInstance) -> None:
+    """After an hour its successor is asked for, once; until that has begun, it goes on."""
+    going = run(instance, DagsterRunStatus.STARTED)
+    long = tour(run=going.run_id, started_seconds=3600.0)
+    found = step(instance, tours=[long])
+    assert found.request is not None
+    assert found.request.run_key == f"harvest/0/7/{going.run_id}"
+    assert "tour running for 60 min, 9 published, 3 in flight, a tour is asked for" in found.line
+    next_ = run(instance, DagsterRunStatus.STARTING)
+    assert step(instance, tours=[long]) == Step("leader, epoch 7, a tour is starting")
+    begun = step(instance, tours=[tour(run=next_.run_id, started_seconds=1.0)])
+    assert begun.request is None
+    assert "tour running for 1.0 s" in begun.line
+
+
 @pytest.mark.parametrize("state", [DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING])
 def test_a_tour_that_starts_is_waited_for(
     instance: DagsterInstance, state: DagsterRunStatus
@@ -115,6 +142,16 @@ def test_a_run_of_another_term_does_not_count(instance: DagsterInstance) -> None
     """A tour of the last leader that still ends does not keep ours from starting."""
     run(instance, DagsterRunStatus.STARTED, **{HOLDER_TAG: "them"})
     assert step(instance, tours=[]).request is not None
+
+
+def test_a_run_of_another_table_does_not_count(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two code locations may have given one key to two harvests: neither ends the other's tours."""
+    theirs = started(instance, **{TABLE_TAG: "elsewhere", HOLDER_TAG: "them"})
+    later(monkeypatch, 999)
+    assert step(instance, tours=[]).request is not None
+    assert status_of(instance, theirs) == DagsterRunStatus.STARTED
 
 
 def started(instance: DagsterInstance, **tags: str) -> dg.DagsterRun:
