@@ -50,8 +50,8 @@ class _Group(click.Group):
 def main() -> None:
     """Messages from PostgreSQL to Kafka: stashed in your transaction, out once and in order.
 
-    Where PostgreSQL and Kafka are is told by HARVEST_POSTGRES and HARVEST_KAFKA, by harvest.toml,
-    or else by the servers that `harvest dev up` started here.
+    PostgreSQL and Kafka are found through HARVEST_POSTGRES and HARVEST_KAFKA, harvest.toml, or the
+    servers that `harvest dev up` started here.
     """
 
 

@@ -143,7 +143,7 @@ def check(
 def grant(*, role: str, who: str, dry_run: bool, outbox: str | None, postgres: str | None) -> None:
     """Give a role of PostgreSQL the least that it needs for its work, and print the SQL of it.
 
-    It takes the owner of the table. What the role has besides, it keeps.
+    Run it as the table's owner. Privileges that the role already has are kept.
     """
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
@@ -159,7 +159,7 @@ def grant(*, role: str, who: str, dry_run: bool, outbox: str | None, postgres: s
 @outbox_option
 @postgres_option
 def stats(*, as_json: bool, outbox: str | None, postgres: str | None) -> None:
-    """Count what waits in the outbox, and tell how its table does."""
+    """Show how many records wait, and the table's size and vacuum state."""
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
         found = read_stats(connection, place.table)

