@@ -44,7 +44,7 @@ _LANES = _PARKED["lanes"].text
 
 _SWEEP_SECONDS = 60.0
 _SWEEP_SHARE = 20
-"""The head waits for a sweep: so one that takes long, past much that can't be sent, comes seldom."""
+"""The head waits for a sweep: one that takes long, past much that can't be sent, comes seldom."""
 _LOOK_AT_LANES_SECONDS = 0.5
 _ROOM_SECONDS = 0.1
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.022
