@@ -26,6 +26,10 @@ INSERT = """
     SELECT id, kafka_topic, kafka_key, kafka_value, kafka_header_keys, kafka_header_values
       FROM harvest.parked WHERE id = %s
 """
+STASH_LARGE = """
+    INSERT INTO outbox (kafka_topic, kafka_key, kafka_value)
+    VALUES (%s, 'k', repeat('x', 2000000)::bytea)
+"""
 MARK = "UPDATE harvest.parked SET requeued_at = now() WHERE id = %s"
 EVENT = "INSERT INTO harvest.event (name, shard, kind) VALUES (%s, 0, %s)"
 
@@ -82,6 +86,20 @@ def test_hold_key(
     judge(without(small, b"k9", 99), read(small.kafka, small.topic), delivery)
     kept = small.rows("SELECT id, kafka_key, holds_key, requeued_at FROM harvest.parked")
     assert kept == [(100, b"k9", True, None)]
+
+
+@DELIVERIES
+def test_larger_than_a_segment(place: Place, start_tour: StartTour, delivery: str) -> None:
+    """What the topic takes, and no segment of its log, is parked as any that is too large."""
+    place.put(50)
+    large = place.new_topic(segment_bytes=str(2**20), max_message_bytes="3000000")
+    with place.connect() as connection:
+        connection.execute(STASH_LARGE, (large,))
+    start_tour(place.config(delivery=delivery), place.lease())
+    until(lambda: place.waiting() == 0)
+    judge(place.stashed, read(place.kafka, place.topic), delivery)
+    ((reason,),) = place.rows("SELECT reason FROM harvest.parked")
+    assert "segment" in reason
 
 
 @DELIVERIES
