@@ -11,7 +11,6 @@ rest is a real `harvest dev dagster` of a copy of this project, idle and then wi
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import signal
@@ -30,7 +29,7 @@ import psycopg
 import yaml
 
 from benchmarks.place import VALUE, Place, place
-from benchmarks.report import Result, report
+from benchmarks.report import Result, arguments, report
 from harvest_dagster import stash
 from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import ports
@@ -53,12 +52,7 @@ _BATCH, _PAUSE_SECONDS = 10, 0.1
 
 def main() -> None:
     """Measure all of it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--ticks", type=int, default=200)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=int, default=180)
-    given = parser.parse_args()
+    given = arguments(__doc__, ticks=200, records=1_000_000, seconds=180).parse_args()
     with place() as here:
         results = _ticks(here, given.ticks, given.records)
     if given.seconds:

@@ -8,7 +8,6 @@ to write their claim. The backlog of 10M is drained once, since it takes longest
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import psycopg
 
 from benchmarks.harvest import drain, placed
 from benchmarks.place import Place
-from benchmarks.report import Median, Result, medians, report
+from benchmarks.report import Median, Result, arguments, medians, report
 from harvest_dagster.harvest import rounds
 from harvest_dagster.harvest.batch import Row
 from harvest_dagster.harvest.heap import settle_heap
@@ -66,11 +65,7 @@ class Drains:
 
 def main() -> None:
     """Measure all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    given = parser.parse_args()
+    given = arguments(__doc__, rounds=2, records=1_000_000).parse_args()
     settle_heap()
     rounds.Marker = TimedMarker  # type: ignore[attr-defined]
     report("growth", _measure(given.rounds, given.records), as_json=given.json)

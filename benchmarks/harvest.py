@@ -20,7 +20,7 @@ import psycopg
 
 from benchmarks.ceilings import loop, raw_copy_out, raw_produce
 from benchmarks.place import Place, place
-from benchmarks.report import Median, Result, medians, peak_memory, report
+from benchmarks.report import Median, Result, arguments, medians, peak_memory, report
 from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
@@ -48,10 +48,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--records", type=int, default=1_000_000)
+    parser = arguments(__doc__, rounds=3, records=1_000_000)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--keys", type=int, default=1000, help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, default=100, help=argparse.SUPPRESS)

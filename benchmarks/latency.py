@@ -28,7 +28,7 @@ from confluent_kafka import Consumer
 
 from benchmarks.bare import publish
 from benchmarks.place import Place, place
-from benchmarks.report import Result, report
+from benchmarks.report import Result, arguments, report
 from harvest_dagster import stash
 from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.heap import settle_heap
@@ -44,10 +44,7 @@ _BOUNDS_MS = (1, 2, 4, 8, 16, 32, 64)
 
 def main() -> None:
     """Measure all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rate", type=int, default=1000)
-    parser.add_argument("--seconds", type=int, default=20)
+    parser = arguments(__doc__, rate=1000, seconds=20)
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:

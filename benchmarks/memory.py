@@ -9,7 +9,6 @@ load was more than the machine carries.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 
@@ -17,7 +16,7 @@ import psutil
 import psycopg
 
 from benchmarks.place import Place, place
-from benchmarks.report import Median, Result, report
+from benchmarks.report import Median, Result, arguments, report
 from benchmarks.shards import process
 from harvest_dagster import stash
 
@@ -27,11 +26,7 @@ _AT_ONCE = 100
 
 def main() -> None:
     """Measure."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--minutes", type=int, default=10)
-    parser.add_argument("--rate", type=int, default=3000)
-    given = parser.parse_args()
+    given = arguments(__doc__, minutes=10, rate=3000).parse_args()
     with place() as here, process(here, 0, 1) as harvest:
         looked = _load(here, psutil.Process(harvest.pid), given.minutes * 60, given.rate)
         behind = _behind(here)

@@ -8,7 +8,6 @@ of its own, whose start counts.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from benchmarks.report import Result, medians, report
+from benchmarks.report import Result, arguments, medians, report
 from benchmarks.stash import TRANSACTION, VALUE, Connection, database
 from benchmarks.ways import ASYNC, SYNC, AsyncWay, Way, message, messages, sql_function
 from harvest_dagster import load_settings
@@ -31,11 +30,7 @@ _FIRST = "psycopg"
 
 def main() -> None:
     """Measure all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--records", type=int, default=100_000)
-    given = parser.parse_args()
+    given = arguments(__doc__, rounds=3, records=100_000).parse_args()
     with database() as connection:
         server = sa.make_url(load_settings().postgres_url())
         url = server.set(database=connection.info.dbname).render_as_string(hide_password=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import statistics
@@ -12,6 +13,15 @@ from pathlib import Path
 from typing import Any
 
 _EXACT_BELOW = 100
+
+
+def arguments(doc: str | None, **numbers: int) -> argparse.ArgumentParser:
+    """Make what reads a benchmark's options: its numbers with their defaults, and `--json`."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
+    parser.add_argument("--json", action="store_true")
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    return parser
 
 
 class Median(float):

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 import psycopg
 
 from benchmarks.place import Place, place
-from benchmarks.report import Result, medians, report
+from benchmarks.report import Result, arguments, medians, report
 from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
@@ -30,10 +30,7 @@ _LOOK_SECONDS = 0.01
 
 def main() -> None:
     """Measure all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--records", type=int, default=500_000)
+    parser = arguments(__doc__, rounds=3, records=500_000)
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:

@@ -5,13 +5,12 @@ python -m benchmarks.sizes [--rounds N] [--json]
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
 from benchmarks.ceilings import loop
 from benchmarks.harvest import drain
 from benchmarks.place import Place, place
-from benchmarks.report import Result, medians, report
+from benchmarks.report import Result, arguments, medians, report
 from harvest_dagster.harvest.heap import settle_heap
 
 _SIZES = {100: 150_000, 1_000: 75_000, 100_000: 1_500}
@@ -22,10 +21,7 @@ _DELIVERIES = {"exactly_once": True, "at_least_once": False}
 
 def main() -> None:
     """Measure all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    given = arguments(__doc__, rounds=3).parse_args()
     settle_heap()
     results = [each for size in _SIZES for each in _measure(given.rounds, size)]
     report("harvest by size", results, as_json=given.json)

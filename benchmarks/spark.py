@@ -30,7 +30,7 @@ import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.place import Place, place
-from benchmarks.report import Result, medians, report
+from benchmarks.report import Result, arguments, medians, report
 from benchmarks.spark_commit import commits, raw
 from harvest_dagster.spark import register
 from harvest_dagster.spark.classes import java_options
@@ -45,10 +45,7 @@ Run = Callable[[Place, int], float]
 
 def main() -> None:
     """Measure all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--records", type=int, default=1_000_000)
+    parser = arguments(__doc__, rounds=3, records=1_000_000)
     parser.add_argument("--large", type=int, default=0, help="a second, larger DataFrame")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     parser.add_argument("--sizes", type=int, nargs="*", help=argparse.SUPPRESS)

@@ -19,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from benchmarks.report import Result, medians, peak_memory, report
+from benchmarks.report import Result, arguments, medians, peak_memory, report
 from harvest_dagster import Message, load_settings, stash
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
@@ -41,10 +41,7 @@ Connection = psycopg.Connection[Any]
 
 def main() -> None:
     """Measure all."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--records", type=int, default=300_000)
+    parser = arguments(__doc__, rounds=5, records=300_000)
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.memory_of:
