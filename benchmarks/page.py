@@ -90,25 +90,26 @@ _PARTS = {
     "memory": Part(
         "Memory",
         "A harvest in a process of its own under steady load, and what it holds at the end of each"
-        " minute. It takes longer than all the rest, and is measured apart: `python -m benchmarks"
+        " minute. It takes longer than all the rest, and is measured by hand: `python -m benchmarks"
         " --only memory`.",
         "MB",
     ),
     "dagster_idle": Part(
         "What Dagster costs",
         "The sensor's tick, beside an empty outbox and right after a backlog was drained; and what"
-        " a Dagster burns and writes at rest and with orders coming in. Measured apart, too:"
+        " a Dagster burns and writes at rest and with orders coming in. Measured by hand:"
         " `python -m benchmarks --only dagster_idle`.",
         "ms",
     ),
 }
 _HEAD = """# Benchmarks
 
-`make bench` measures all of this in {minutes:.0f} minutes and writes this page. Contenders take
-turns, and each figure is the median of so many runs as its row tells: read the ratios, since the
-absolute figures are those of this machine on that day. What is **bold** misses its target; a
-moonshot is what would be better still. [The raw figures](benchmarks.json) have each run's, and what
-each part was run with. [Where the time goes](explanation/speed.md) is a page of its own.
+`make bench` measures all of this that is not measured by hand, in {minutes:.0f} minutes, and writes
+this page. Contenders take turns, and each figure is the median of so many runs as its row tells:
+read the ratios, since the absolute figures are those of this machine on that day. What is **bold**
+misses its target; a moonshot is what would be better still. [The raw figures](benchmarks.json) have
+each run's, and what each part was run with. [Where the time goes](explanation/speed.md) is a page of
+its own.
 """
 
 
