@@ -43,13 +43,14 @@ def outbox() -> None:
 @outbox_option
 @postgres_option
 def create(kind: str, outbox: str | None, postgres: str | None) -> None:
-    """Create the outbox and the schema `harvest`; change nothing that is there."""
+    """Create the outbox, and bring the schema `harvest` up to date.
+
+    It leaves an existing outbox table as it is.
+    """
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        made = create_table(connection, place.table, Kind(kind))
-    click.echo(
-        f"created {place.table} ({kind})" if made else f"{place.table} is there already, unchanged"
-    )
+        created = create_table(connection, place.table, Kind(kind))
+    click.echo(created.told())
 
 
 @outbox.command()

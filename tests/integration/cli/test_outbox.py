@@ -19,6 +19,16 @@ def test_create(harvest: Harvest) -> None:
     assert (second.stdout, second.returncode) == ("new is there already, unchanged\n", 0)
 
 
+def test_create_migrates(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
+    """Of a schema that an older version made, create tells what it brought up to date."""
+    connection.execute("ALTER TABLE harvest.lease DROP COLUMN outbox")
+    connection.execute("DELETE FROM harvest.migration WHERE version = 7")
+    connection.commit()
+    first, second = (harvest("outbox", "create").stdout for _ in range(2))
+    assert first == "outbox is there already; migrated the schema harvest: 0007\n"
+    assert second == "outbox is there already, unchanged\n"
+
+
 def test_create_goharvest(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
     """Create makes goharvest's table when told to."""
     made = harvest("outbox", "create", "--kind", "goharvest", HARVEST_OUTBOX="new")
