@@ -9,14 +9,20 @@ from dataclasses import asdict
 
 import click
 
-from harvest_dagster.cli.options import chosen, connected, json_option, postgres_option
+from harvest_dagster.cli.options import (
+    chosen,
+    connected,
+    harvest_name,
+    json_option,
+    name_option,
+    outbox_option,
+    postgres_option,
+)
 from harvest_dagster.cli.show import print_json, print_table
 from harvest_dagster.election.history import KINDS, Event, read
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
-
-name_option = click.option("--name", help="The harvest's name [default: the outbox's]")
 
 
 class _Duration(click.ParamType[float]):
@@ -47,6 +53,7 @@ class _Duration(click.ParamType[float]):
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
 @json_option
 @name_option
+@outbox_option
 @postgres_option
 def history(
     *,
@@ -55,12 +62,13 @@ def history(
     limit: int,
     as_json: bool,
     name: str | None,
+    outbox: str | None,
     postgres: str | None,
 ) -> None:
     """Show leaders, tours and records set aside, newest first."""
-    settings, place = chosen(postgres, None)
+    settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        found = read(connection, name or str(place.table), kinds, since, limit)
+        found = read(connection, harvest_name(name, place), kinds, since, limit)
     print_events(found, as_json=as_json)
 
 

@@ -25,6 +25,7 @@ size_option = click.option(
     type=click.IntRange(1),
     help="The largest message that your topics take [default: 1048588, as Kafka's]",
 )
+name_option = click.option("--name", help="The harvest's name [default: the outbox's]")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
@@ -43,3 +44,8 @@ def chosen(
     """Make settings, and the outbox that they name."""
     settings = load_settings(postgres=postgres, outbox=outbox, max_message_bytes=max_message_bytes)
     return settings, Outbox.named(settings.outbox, max_message_bytes=settings.max_message_bytes)
+
+
+def harvest_name(name: str | None, outbox: Outbox) -> str:
+    """Tell what a harvest is called: as it was given, or else as its outbox."""
+    return name or str(outbox.table)

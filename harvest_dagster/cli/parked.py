@@ -9,11 +9,12 @@ from typing import TypeVar
 
 import click
 
-from harvest_dagster.cli.history import name_option
 from harvest_dagster.cli.options import (
     chosen,
     connected,
+    harvest_name,
     json_option,
+    name_option,
     outbox_option,
     postgres_option,
 )
@@ -53,7 +54,7 @@ def list_(
 ) -> None:
     """List what is set aside now, in the order of the ids."""
     settings, place = chosen(postgres, outbox)
-    choice = Choice(name or str(place.table), None, topic, key)
+    choice = Choice(harvest_name(name, place), None, topic, key)
     with connected(settings) as connection:
         found = records.read(connection, choice, limit=limit)
     if as_json:
@@ -79,7 +80,7 @@ def show(
     With --json it is whole, so that it can be kept.
     """
     settings, place = chosen(postgres, outbox)
-    choice = Choice(name or str(place.table), (record_id,))
+    choice = Choice(harvest_name(name, place), (record_id,))
     with connected(settings) as connection:
         (record,) = records.chosen(connection, choice, whole=True)
     if as_json:
@@ -121,7 +122,7 @@ def requeue(
     Mend first what they were refused for, or they will be refused again.
     """
     settings, place = chosen(postgres, outbox)
-    choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
+    choice = _choice(harvest_name(name, place), ids, topic, key, everything=everything)
     with connected(settings) as connection:
         found = records.chosen(connection, choice)
         records.requeue(connection, place.table, choice.name, found, _operator())
@@ -144,7 +145,7 @@ def discard(
 ) -> None:
     """Forget records for good; their keys' later records go out without them."""
     settings, place = chosen(postgres, outbox)
-    choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
+    choice = _choice(harvest_name(name, place), ids, topic, key, everything=everything)
     with connected(settings) as connection:
         found = records.chosen(connection, choice)
     if found and not yes:

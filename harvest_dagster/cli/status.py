@@ -6,11 +6,13 @@ from dataclasses import asdict
 
 import click
 
-from harvest_dagster.cli.history import name_option, print_events
+from harvest_dagster.cli.history import print_events
 from harvest_dagster.cli.options import (
     chosen,
     connected,
+    harvest_name,
     json_option,
+    name_option,
     outbox_option,
     postgres_option,
 )
@@ -33,7 +35,7 @@ def status(*, as_json: bool, name: str | None, outbox: str | None, postgres: str
     """Show who leads, what waits, is in flight, set aside or held, and what happened last."""
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        found = read_status(connection, place.table, name or str(place.table), events=_EVENTS)
+        found = read_status(connection, place.table, harvest_name(name, place), events=_EVENTS)
         held = read_held(connection, found.name)
     if as_json:
         print_json({**asdict(found), "held": held})

@@ -43,6 +43,14 @@ def test_a_lease_is_shown(run: Run, free: Free) -> None:
     assert (row["epoch"], row["expired"]) == (1, False)
 
 
+@pytest.mark.parametrize("words", [("lease", "show"), ("lease", "history"), ("history",)])
+def test_of_another_outbox(run: Run, free: Free, words: tuple[str, ...]) -> None:
+    """The outbox is told as to all other commands."""
+    lease.acquire(free, "letters", 0, "host:1:ab", 60)
+    assert "host:1:ab" in run(*words, "--outbox", "letters").output
+    assert "host:1:ab" not in run(*words).output
+
+
 def test_an_ended_lease_is_shown_as_such(run: Run, free: Free) -> None:
     """Show tells that a lease has expired."""
     lease.acquire(free, "outbox", 0, "x", 60)
