@@ -41,14 +41,15 @@ def show(*, as_json: bool, name: str | None, outbox: str | None, postgres: str |
     """Show who leads each shard, under which epoch, and for how long."""
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        rows = leases.read(connection, harvest_name(name, place))
+        name = harvest_name(connection, name, place)
+        rows = leases.read(connection, name)
     if as_json:
         print_json([asdict(row) for row in rows])
     elif rows:
         head = ("shard", "epoch", "holder", "acquired", "renewed", "lease")
         print_table(head, [_cells(row) for row in rows])
     else:
-        say(f"nobody has led {harvest_name(name, place)} yet")
+        say(f"nobody has led {name} yet")
 
 
 @lease.command()
@@ -63,7 +64,8 @@ def history(
     """Show who led, and how each term began and ended, newest first."""
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        found = events.read(connection, harvest_name(name, place), _KINDS, limit=limit)
+        name = harvest_name(connection, name, place)
+        found = events.read(connection, name, _KINDS, limit=limit)
     print_events(found, as_json=as_json)
 
 
@@ -81,7 +83,7 @@ def resign(
     """
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        changes = hand_over(connection, harvest_name(name, place), shard)
+        changes = hand_over(connection, harvest_name(connection, name, place), shard)
     for change in changes:
         say(str(change))
     if any(change.after is None for change in changes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,8 @@ import click
 import psycopg
 
 from harvest_dagster.config import Settings, load_settings
+from harvest_dagster.election import lease as leases
+from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.outbox.table import Outbox
 
 _CONNECT_SECONDS = 10
@@ -46,6 +48,20 @@ def chosen(
     return settings, Outbox.named(settings.outbox, max_message_bytes=settings.max_message_bytes)
 
 
-def harvest_name(name: str | None, outbox: Outbox) -> str:
-    """Tell what a harvest is called: as it was given, or else as its outbox."""
-    return name or str(outbox.table)
+def harvest_name(connection: psycopg.Connection[Any], name: str | None, outbox: Outbox) -> str:
+    """Tell what a harvest is called: as its outbox, or as was given, if one that has led is.
+
+    Before any has led, it may be the name of one that is to come.
+    """
+    if not name:
+        return str(outbox.table)
+    led = sorted({row.name for row in leases.read(connection)})
+    if led and name not in led:
+        raise HarvestStateError(f"no harvest named {name} has led yet; there are: {', '.join(led)}")
+    return name
+
+
+def filters(**given: str | Sequence[str] | None) -> str:
+    """Write the options that narrow a list as they were given, to say what nothing fits."""
+    each = {name: [of] if isinstance(of, str) else of or () for name, of in given.items()}
+    return " ".join(f"--{name} {value}" for name, values in each.items() for value in values)

@@ -12,6 +12,7 @@ import click
 from harvest_dagster.cli.options import (
     chosen,
     connected,
+    filters,
     harvest_name,
     json_option,
     name_option,
@@ -54,14 +55,16 @@ def list_(
 ) -> None:
     """List what is set aside now, in the order of the ids."""
     settings, place = chosen(postgres, outbox)
-    choice = Choice(harvest_name(name, place), None, topic, key)
     with connected(settings) as connection:
+        choice = Choice(harvest_name(connection, name, place), None, topic, key)
         found = records.read(connection, choice, limit=limit)
     if as_json:
         print_json([as_dict(record) for record in found])
     elif found:
         head = ("id", "topic", "key", "size", "tries", "parked at", "reason")
         print_table(head, [cells(record) for record in found])
+    elif narrowed := filters(topic=topic, key=key):
+        say(f"nothing that is set aside in {choice.name} matches {narrowed}")
     else:
         click.echo("nothing is set aside")
 
@@ -80,8 +83,8 @@ def show(
     With --json it is whole, so that it can be kept.
     """
     settings, place = chosen(postgres, outbox)
-    choice = Choice(harvest_name(name, place), (record_id,))
     with connected(settings) as connection:
+        choice = Choice(harvest_name(connection, name, place), (record_id,))
         (record,) = records.chosen(connection, choice, whole=True)
     if as_json:
         print_json({**as_dict(record), **contents(record)})
@@ -122,8 +125,9 @@ def requeue(
     Mend first what they were refused for, or they will be refused again.
     """
     settings, place = chosen(postgres, outbox)
-    choice = _choice(harvest_name(name, place), ids, topic, key, everything=everything)
     with connected(settings) as connection:
+        name = harvest_name(connection, name, place)
+        choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
         records.requeue(connection, place.table, choice.name, found, _operator())
     click.echo(f"requeued {len(found):,} records into {place.table}")
@@ -145,8 +149,9 @@ def discard(
 ) -> None:
     """Forget records for good; their keys' later records go out without them."""
     settings, place = chosen(postgres, outbox)
-    choice = _choice(harvest_name(name, place), ids, topic, key, everything=everything)
     with connected(settings) as connection:
+        name = harvest_name(connection, name, place)
+        choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
     if found and not yes:
         question = f"Discard {len(found):,} records of {choice.name}, never to be published?"

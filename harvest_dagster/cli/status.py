@@ -35,7 +35,8 @@ def status(*, as_json: bool, name: str | None, outbox: str | None, postgres: str
     """Show who leads, what waits, is in flight, set aside or held, and what happened last."""
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        found = read_status(connection, place.table, harvest_name(name, place), events=_EVENTS)
+        name = harvest_name(connection, name, place)
+        found = read_status(connection, place.table, name, events=_EVENTS)
         held = read_held(connection, found.name)
     if as_json:
         print_json({**asdict(found), "held": held})

@@ -12,6 +12,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 
 from harvest_dagster import Message, stash
+from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import Servers
 
 if TYPE_CHECKING:
@@ -182,6 +183,28 @@ def test_list_for_people(harvest: Harvest) -> None:
 def test_list_of_nothing(harvest: Harvest) -> None:
     """That nothing is set aside is said."""
     assert harvest("parked", "list").stdout == "nothing is set aside\n"
+
+
+@pytest.mark.usefixtures("three")
+def test_list_that_nothing_fits(harvest: Harvest) -> None:
+    """Where nothing fits what was asked for, that is told, and not that nothing is set aside."""
+    shown = harvest("parked", "list", "--topic", "ordres", "--key", "a")
+    assert shown.stdout == ("nothing that is set aside in outbox matches --topic ordres --key a\n")
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize(
+    "words", [("list",), ("show", "11"), ("requeue", "--all"), ("discard", "--all", "--yes")]
+)
+def test_a_name_that_is_none(
+    harvest: Harvest, connection: psycopg.Connection[Any], words: tuple[str, ...]
+) -> None:
+    """A name that no harvest has is an error, with those that there are."""
+    leases.acquire(connection, "outbox", 0, "x", 60)
+    connection.commit()
+    failed = harvest("parked", *words, "--name", "outbx")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == "harvest: no harvest named outbx has led yet; there are: outbox\n"
 
 
 @pytest.mark.usefixtures("three")
