@@ -26,7 +26,7 @@ _SHOWN = 6
 _PARTITIONS = 4
 
 
-@click.command()
+@click.command(short_help="Start all, stash orders, and see them harvested, in a UI.")
 @click.option("--ui/--no-ui", default=True, help="Go on in Dagster, where that is installed.")
 def demo(*, ui: bool) -> None:
     """Start PostgreSQL and Kafka, stash orders, and see them harvested, in Dagster's UI.

@@ -15,6 +15,7 @@ from harvest_dagster.cli.options import (
     filters,
     harvest_name,
     json_option,
+    limit_option,
     name_option,
     outbox_option,
     postgres_option,
@@ -50,7 +51,7 @@ class _Duration(click.ParamType[str]):
     help="Only this kind; may be given repeatedly.",
 )
 @click.option("--since", type=_Duration(), help="Only this far back: 30s, 5m, 1h, 7d.")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@limit_option
 @json_option
 @name_option
 @outbox_option

@@ -13,6 +13,7 @@ from harvest_dagster.cli.options import (
     connected,
     harvest_name,
     json_option,
+    limit_option,
     name_option,
     outbox_option,
     postgres_option,
@@ -53,7 +54,7 @@ def show(*, as_json: bool, name: str | None, outbox: str | None, postgres: str |
 
 
 @lease.command()
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@limit_option
 @json_option
 @name_option
 @outbox_option
@@ -69,7 +70,7 @@ def history(
     print_events(found, as_json=as_json)
 
 
-@lease.command()
+@lease.command(short_help="Ask the leader to finish, hand over, and stand again.")
 @click.option("--shard", type=click.IntRange(0), help="One shard [default: all]")
 @name_option
 @outbox_option

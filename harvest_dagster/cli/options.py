@@ -28,6 +28,9 @@ size_option = click.option(
     help="The largest message that your topics take [default: 1048588, as Kafka's]",
 )
 name_option = click.option("--name", help="The harvest's name [default: the outbox's]")
+limit_option = click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(1), help="Show so many at most."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 

@@ -32,7 +32,7 @@ def outbox() -> None:
     """Make, mend, check and measure the outbox's table."""
 
 
-@outbox.command()
+@outbox.command(short_help="Create the outbox, and bring the schema up to date.")
 @click.option(
     "--kind",
     type=click.Choice([kind.value for kind in Kind]),
@@ -53,7 +53,7 @@ def create(kind: str, outbox: str | None, postgres: str | None) -> None:
     click.echo(created.told())
 
 
-@outbox.command()
+@outbox.command(short_help="Bring the schema up to date, and mend what is safe to mend.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 @click.option(
     "--to-native",
@@ -86,7 +86,7 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
         click.echo(f"{place.table} is up to date")
 
 
-@outbox.command()
+@outbox.command(short_help="Tell what is wrong, how to mend it, and the least grants.")
 @click.option("--stasher", metavar="ROLE", help="Check that this role may stash.")
 @click.option("--spark", metavar="ROLE", help="Check that this role may write with Spark.")
 @click.option("--harvester", metavar="ROLE", help="Check that this role may harvest.")
@@ -133,7 +133,7 @@ def check(
         sys.exit(1)
 
 
-@outbox.command()
+@outbox.command(short_help="Give a role the least that it needs for its work.")
 @click.argument("role")
 @click.option(
     "--as", "who", type=click.Choice([*GRANTS]), required=True, help="What the role is there for."

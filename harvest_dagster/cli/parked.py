@@ -15,6 +15,7 @@ from harvest_dagster.cli.options import (
     filters,
     harvest_name,
     json_option,
+    limit_option,
     name_option,
     outbox_option,
     postgres_option,
@@ -30,7 +31,7 @@ _topic = click.option("--topic", help="Only records for this topic.")
 _key = click.option("--key", help="Only records with this key.")
 
 
-@click.group()
+@click.group(short_help="Records that Kafka refused: look, put back, or let go.")
 def parked() -> None:
     """Records that Kafka refused for good: look at them, put them back, or let them go."""
 
@@ -38,7 +39,7 @@ def parked() -> None:
 @parked.command("list")
 @_topic
 @_key
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@limit_option
 @json_option
 @name_option
 @outbox_option
@@ -69,7 +70,7 @@ def list_(
         click.echo("nothing is set aside")
 
 
-@parked.command()
+@parked.command(short_help="Show one record, and why it was set aside.")
 @click.argument("record_id", metavar="ID", type=int)
 @json_option
 @name_option
@@ -108,7 +109,7 @@ def _choosing(command: _Command) -> _Command:
     return command
 
 
-@parked.command()
+@parked.command(short_help="Put records back into the outbox, in their old places.")
 @_choosing
 def requeue(
     *,
@@ -133,7 +134,7 @@ def requeue(
     click.echo(f"requeued {len(found):,} records into {place.table}")
 
 
-@parked.command()
+@parked.command(short_help="Forget records for good; later ones go out without them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_choosing
 def discard(

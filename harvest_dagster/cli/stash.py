@@ -17,7 +17,7 @@ from harvest_dagster.cli.show import Progress
 from harvest_dagster.outbox.stash_lines import stash_lines
 
 
-@click.command()
+@click.command(short_help="Stash messages, a JSON object a line: all or none.")
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
 @size_option
 @outbox_option

@@ -26,7 +26,7 @@ _EVENTS = 5
 _REASONS = 5
 
 
-@click.command()
+@click.command(short_help="Show who leads, what waits, and what happened last.")
 @json_option
 @name_option
 @outbox_option
