@@ -25,6 +25,7 @@ from harvest_dagster.outbox.schema import Kind, mend, plan_mend
 from harvest_dagster.outbox.schema import create as create_table
 from harvest_dagster.outbox.stats import stats as read_stats
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import printable
 
 
 @click.group()
@@ -54,7 +55,9 @@ def create(kind: str, outbox: str | None, postgres: str | None) -> None:
 
 
 @outbox.command(short_help="Bring the schema up to date, and mend what is safe to mend.")
-@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be done, with its SQL, and do nothing."
+)
 @click.option(
     "--to-native",
     "native",
@@ -76,6 +79,8 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
         say(f"{did}: {finding.what}")
     if mended.turned:
         click.echo(f"{'would turn' if dry_run else 'turned'} {place.table} into a table of bytes")
+    if dry_run:
+        _print_sql(mended.sql)
     for finding in mended.left:
         say(f"{finding.level}: {finding.what}")
     if mended.left:
@@ -153,6 +158,8 @@ def grant(*, role: str, who: str, dry_run: bool, outbox: str | None, postgres: s
             give(connection, role, least)
     for one in least:
         say(f"{one.sql(role)};")
+    if not dry_run:
+        click.echo(f"granted to {printable(role)}", err=True)
 
 
 @outbox.command()
@@ -181,6 +188,13 @@ def stats(*, as_json: bool, outbox: str | None, postgres: str | None) -> None:
             *((f"topic {topic}", f"{count:,}") for topic, count in found.topics.items()),
         ],
     )
+
+
+def _print_sql(statements: list[str]) -> None:
+    """Print statements as they are, for a comment within ends with its line."""
+    for statement in statements:
+        for line in f"{statement.strip().removesuffix(';')};".splitlines():
+            say(f"    {line}".rstrip())
 
 
 def _grants(

@@ -24,6 +24,7 @@ from harvest_dagster.cli.parked_record import as_dict, cells, contents, lines
 from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.outbox import parked as records
 from harvest_dagster.outbox.parked import Choice
+from harvest_dagster.text import counted
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
@@ -131,7 +132,7 @@ def requeue(
         choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
         records.requeue(connection, place.table, choice.name, found, _operator())
-    click.echo(f"requeued {len(found):,} records into {place.table}")
+    click.echo(f"requeued {counted(len(found), 'record')} into {place.table}")
 
 
 @parked.command(short_help="Forget records for good; later ones go out without them.")
@@ -155,11 +156,13 @@ def discard(
         choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
     if found and not yes:
-        question = f"Discard {len(found):,} records of {choice.name}, never to be published?"
+        question = (
+            f"Discard {counted(len(found), 'record')} of {choice.name}, never to be published?"
+        )
         click.confirm(question, abort=True, err=True)
     with connected(settings) as connection:
         records.discard(connection, choice.name, found, _operator())
-    say(f"discarded {len(found):,} records of {choice.name}")
+    say(f"discarded {counted(len(found), 'record')} of {choice.name}")
 
 
 def _choice(

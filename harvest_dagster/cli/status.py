@@ -20,7 +20,7 @@ from harvest_dagster.cli.show import print_json, print_table
 from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_held, read_status
-from harvest_dagster.text import printable
+from harvest_dagster.text import counted, printable
 
 _EVENTS = 5
 _REASONS = 5
@@ -71,17 +71,16 @@ def _lease(row: LeaseRow) -> str:
 
 def _backlog(backlog: Backlog) -> str:
     about = "" if backlog.exact else "about "
-    return f"{about}{backlog.records:,} records{_oldest(backlog.oldest_seconds)}"
+    return f"{about}{counted(backlog.records, 'record')}{_oldest(backlog.oldest_seconds)}"
 
 
 def _flight(flight: InFlight) -> str:
-    return (
-        f"{flight.records:,} records in {flight.batches:,} batches{_oldest(flight.oldest_seconds)}"
-    )
+    batches = counted(flight.batches, "batch", "batches")
+    return f"{counted(flight.records, 'record')} in {batches}{_oldest(flight.oldest_seconds)}"
 
 
 def _parked(parked: ParkedCount) -> str:
-    return f"{parked.records:,} records, {parked.held_keys:,} keys held"
+    return f"{counted(parked.records, 'record')}, {counted(parked.held_keys, 'key')} held"
 
 
 def _oldest(seconds: float | None) -> str:

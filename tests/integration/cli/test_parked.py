@@ -131,7 +131,7 @@ def test_requeue_what_kafka_refused(
     """When the topic takes it and it is requeued, it goes out, and then what waited for it."""
     raise_limit(admin, trouble.topic)
     done = harvest("parked", "requeue", "--topic", trouble.topic, *trouble.names)
-    assert done.stdout == f"requeued 1 records into {trouble.names[-1]}\n"
+    assert done.stdout == f"requeued 1 record into {trouble.names[-1]}\n"
     assert of_key(published(trouble.topic, 6), b"a") == ["0", trouble.large, "2"]
     assert trouble.reaping.stopped() == 0
     assert listed(harvest, *trouble.names) == []
@@ -149,7 +149,7 @@ def test_discard_what_kafka_refused(
 ) -> None:
     """When a refused record is discarded, its key goes on without it."""
     done = harvest("parked", "discard", "--yes", "--key", "a", *trouble.names)
-    assert done.stdout == f"discarded 1 records of {trouble.names[1]}\n"
+    assert done.stdout == f"discarded 1 record of {trouble.names[1]}\n"
     assert of_key(published(trouble.topic, 5), b"a") == ["0", "2"]
 
 

@@ -115,8 +115,8 @@ def test_the_operator_operates(
     """It requeues, discards, asks a leader to resign and a tour to end, and looks."""
     run = partial(harvest, HARVEST_POSTGRES=roles["operator"])
     park(connection, 1, 2)
-    assert run("parked", "requeue", "1").stdout == "requeued 1 records into outbox\n"
-    assert run("parked", "discard", "2", "--yes").stdout == "discarded 1 records of outbox\n"
+    assert run("parked", "requeue", "1").stdout == "requeued 1 record into outbox\n"
+    assert run("parked", "discard", "2", "--yes").stdout == "discarded 1 record of outbox\n"
     assert stashed() == [Message("orders", "7", "v")]
     lease = leases.acquire(connection, "outbox", 0, "somebody", 60.0)
     tours.begin(connection, lease, uuid.uuid4(), "a run")
@@ -265,6 +265,7 @@ def test_grant_prints_what_it_did(harvest: Harvest, roles: Roles) -> None:
     done = harvest("outbox", "grant", role, "--as", "reader")
     after = harvest("outbox", "check", "--reader", role)
     assert dry.stdout == done.stdout
+    assert (dry.stderr, done.stderr) == ("", f"granted to {role}\n")
     assert f'GRANT SELECT ON "outbox" TO "{role}";\n' in dry.stdout
     assert (before.returncode, after.returncode) == (1, 0)
 
