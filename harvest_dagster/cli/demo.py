@@ -38,6 +38,8 @@ def demo(*, ui: bool) -> None:
     steps = 6 if ui else 3
     with _servers(steps):
         settings, outbox = chosen(None, None)
+        if ui:
+            settings.kafka_config()  # where none is named, the sensor would be waited for in vain
         click.echo(f"2/{steps}  the outbox: table {outbox.table}, schema harvest")
         with connected(settings) as connection:
             create(connection, outbox.table, Kind.NATIVE)
