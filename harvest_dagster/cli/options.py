@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.config import Settings, load_settings
 from harvest_dagster.election import lease as leases
@@ -16,8 +17,27 @@ from harvest_dagster.outbox.table import Outbox
 
 _CONNECT_SECONDS = 10
 
+
+def _without_password(
+    _context: click.Context, _option: click.Parameter, url: str | None
+) -> str | None:
+    """Warn of a password, which every user of this machine sees among the processes."""
+    with suppress(psycopg.ProgrammingError):  # if it is no URL, then whoever reads it says so
+        if {"password", "sslpassword"} & conninfo_to_dict(url or "").keys():
+            click.echo(
+                "warning: --postgres has a password, and others see the command lines of this"
+                " machine: give it in HARVEST_POSTGRES, PGPASSWORD or ~/.pgpass",
+                err=True,
+            )
+    return url
+
+
 postgres_option = click.option(
-    "--postgres", metavar="URL", help="PostgreSQL, as postgresql://... [env: HARVEST_POSTGRES]"
+    "--postgres",
+    metavar="URL",
+    callback=_without_password,
+    help="PostgreSQL, as postgresql://user@host/database. No password here, since others see it:"
+    " PGPASSWORD, ~/.pgpass or the URL in HARVEST_POSTGRES may have it. [env: HARVEST_POSTGRES]",
 )
 outbox_option = click.option(
     "--outbox", metavar="TABLE", help="The outbox's table [default: outbox; env: HARVEST_OUTBOX]"
