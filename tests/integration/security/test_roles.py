@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from harvest_dagster import Message, stash
 from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest import tours
-from harvest_dagster.outbox.privileges import GRANTS
+from harvest_dagster.outbox.privileges import GRANTS, Grant
 from harvest_dagster.postgres.names import TableName
 from tests.conftest import Harvest
 from tests.integration.harvest.account import read
@@ -243,7 +243,17 @@ def test_nothing_that_is_not_granted(connection: psycopg.Connection[Any], roles:
         role = sa.make_url(url).username
         found = connection.execute(PRIVILEGES, {"role": f'"{role}"'}).fetchall()
         least = GRANTS[who](connection, TableName("outbox")) if who in GRANTS else []
-        assert len(found) == len(least), (who, found)
+        assert set(found) == {named(connection, grant) for grant in least}, who
+
+
+def named(connection: psycopg.Connection[Any], grant: Grant) -> tuple[str, str]:
+    """Tell what a grant is on, as the catalogue does, and the privilege."""
+    privilege, _, column = grant.privilege.partition(" (")
+    kind, _, name = grant.on.rpartition(" ")
+    cast = "regnamespace" if kind == "SCHEMA" else "regclass"
+    row = connection.execute(f"SELECT %s::{cast}::text", (name,)).fetchone()
+    assert row
+    return (f"{row[0]}.{column.rstrip(')')}" if column else row[0], privilege)
 
 
 PRIVILEGES = """
