@@ -10,6 +10,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """Count things for people: 1 record, 2,000 records."""
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
 def one_line(error: BaseException) -> str:
     """What an error says, in a line."""
     return printable(" ".join(str(error).split())) or type(error).__name__

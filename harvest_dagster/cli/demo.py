@@ -26,7 +26,7 @@ _SHOWN = 6
 _PARTITIONS = 4
 
 
-@click.command()
+@click.command(short_help="Start all, stash orders, and see them harvested, in a UI.")
 @click.option("--ui/--no-ui", default=True, help="Go on in Dagster, where that is installed.")
 def demo(*, ui: bool) -> None:
     """Start PostgreSQL and Kafka, stash orders, and see them harvested, in Dagster's UI.
@@ -38,6 +38,8 @@ def demo(*, ui: bool) -> None:
     steps = 6 if ui else 3
     with _servers(steps):
         settings, outbox = chosen(None, None)
+        if ui:
+            settings.kafka_config()  # where none is named, the sensor would be waited for in vain
         click.echo(f"2/{steps}  the outbox: table {outbox.table}, schema harvest")
         with connected(settings) as connection:
             create(connection, outbox.table, Kind.NATIVE)

@@ -70,7 +70,7 @@ def up(
     _show(servers, as_json=as_json)
 
 
-@dev.command()
+@dev.command(short_help="Stop both, and Dagster if it runs; their data stays.")
 @_home
 def down(*, home: Path) -> None:
     """Stop both, and a Dagster that `harvest dev dagster` started; their data stays."""
@@ -78,7 +78,7 @@ def down(*, home: Path) -> None:
     embedded.down(home, say=_say)
 
 
-@dev.command()
+@dev.command(short_help="Tell what runs where.")
 @_home
 @_json
 def status(*, home: Path, as_json: bool) -> None:
@@ -86,11 +86,18 @@ def status(*, home: Path, as_json: bool) -> None:
     _show(embedded.status(home).servers, as_json=as_json)
 
 
-@dev.command()
+@dev.command(short_help="Print the last lines of all logs, or of one server's.")
 @_home
 @click.argument("name", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is logged from now on.")
-@click.option("-n", "--lines", type=click.IntRange(0), default=20, show_default=True)
+@click.option(
+    "-n",
+    "--lines",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    help="How many of the last lines of each.",
+)
 def logs(*, home: Path, name: str | None, follow: bool, lines: int) -> None:
     """Print the last lines of all logs, or of the log of one server: postgres, kafka-1, ..."""
     for line in server_logs.tail(home, name, lines, follow=follow):
@@ -116,7 +123,7 @@ def psql(*, home: Path, arguments: tuple[str, ...]) -> None:
     become_psql(embedded.status(home).servers, arguments)
 
 
-@dev.command()
+@dev.command(short_help="Start PostgreSQL, Kafka, and Dagster with its UI.")
 @_home
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the UI; 3000 if it is free.")
 @click.option("--host", default=HOST, show_default=True, help="Address that the UI listens on.")

@@ -9,29 +9,36 @@ from dataclasses import asdict
 
 import click
 
-from harvest_dagster.cli.options import chosen, connected, json_option, postgres_option
-from harvest_dagster.cli.show import print_json, print_table
+from harvest_dagster.cli.options import (
+    chosen,
+    connected,
+    filters,
+    harvest_name,
+    json_option,
+    limit_option,
+    name_option,
+    outbox_option,
+    postgres_option,
+)
+from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.election.history import KINDS, Event, read
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
-name_option = click.option("--name", help="The harvest's name [default: the outbox's]")
 
-
-class _Duration(click.ParamType[float]):
-    """30s, 5m, 1h or 7d, as seconds."""
+class _Duration(click.ParamType[str]):
+    """30s, 5m, 1h or 7d."""
 
     name = "duration"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Read it."""
-        match = _DURATION.fullmatch(str(value))
-        if match is None:
+    ) -> str:
+        """Check it; it stays as it was written, to be named where nothing fits."""
+        if not _DURATION.fullmatch(str(value)):
             self.fail(f"{value!r} is no duration: write 30s, 5m, 1h or 7d", param, ctx)
-        return float(match[1]) * _UNITS[match[2]]
+        return str(value)
 
 
 @click.command()
@@ -44,27 +51,31 @@ class _Duration(click.ParamType[float]):
     help="Only this kind; may be given repeatedly.",
 )
 @click.option("--since", type=_Duration(), help="Only this far back: 30s, 5m, 1h, 7d.")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@limit_option
 @json_option
 @name_option
+@outbox_option
 @postgres_option
 def history(
     *,
     kinds: tuple[str, ...],
-    since: float | None,
+    since: str | None,
     limit: int,
     as_json: bool,
     name: str | None,
+    outbox: str | None,
     postgres: str | None,
 ) -> None:
     """Show leaders, tours and records set aside, newest first."""
-    settings, place = chosen(postgres, None)
+    settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        found = read(connection, name or str(place.table), kinds, since, limit)
-    print_events(found, as_json=as_json)
+        name = harvest_name(connection, name, place)
+        found = read(connection, name, kinds, _seconds(since), limit)
+    narrowed = filters(kind=kinds, since=since)
+    print_events(found, as_json=as_json, none=narrowed and f"no events of {name} match {narrowed}")
 
 
-def print_events(events: Sequence[Event], *, as_json: bool) -> None:
+def print_events(events: Sequence[Event], *, as_json: bool, none: str = "") -> None:
     """Print events, for people or for scripts."""
     if as_json:
         print_json([asdict(event) for event in events])
@@ -72,7 +83,11 @@ def print_events(events: Sequence[Event], *, as_json: bool) -> None:
         head = ("at", "kind", "shard", "epoch", "detail")
         print_table(head, [_cells(event) for event in events])
     else:
-        click.echo("nothing has happened yet")
+        say(none or "nothing has happened yet")
+
+
+def _seconds(duration: str | None) -> float | None:
+    return float(duration[:-1]) * _UNITS[duration[-1]] if duration else None
 
 
 def _cells(event: Event) -> tuple[object, ...]:

@@ -7,8 +7,17 @@ from dataclasses import asdict
 
 import click
 
-from harvest_dagster.cli.history import name_option, print_events
-from harvest_dagster.cli.options import chosen, connected, json_option, postgres_option
+from harvest_dagster.cli.history import print_events
+from harvest_dagster.cli.options import (
+    chosen,
+    connected,
+    harvest_name,
+    json_option,
+    limit_option,
+    name_option,
+    outbox_option,
+    postgres_option,
+)
 from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.election import history as events
 from harvest_dagster.election import lease as leases
@@ -27,46 +36,55 @@ def lease() -> None:
 @lease.command()
 @json_option
 @name_option
+@outbox_option
 @postgres_option
-def show(*, as_json: bool, name: str | None, postgres: str | None) -> None:
+def show(*, as_json: bool, name: str | None, outbox: str | None, postgres: str | None) -> None:
     """Show who leads each shard, under which epoch, and for how long."""
-    settings, place = chosen(postgres, None)
+    settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        rows = leases.read(connection, name or str(place.table))
+        name = harvest_name(connection, name, place)
+        rows = leases.read(connection, name)
     if as_json:
         print_json([asdict(row) for row in rows])
     elif rows:
         head = ("shard", "epoch", "holder", "acquired", "renewed", "lease")
         print_table(head, [_cells(row) for row in rows])
     else:
-        say(f"nobody has led {name or place.table} yet")
+        say(f"nobody has led {name} yet")
 
 
 @lease.command()
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@limit_option
 @json_option
 @name_option
+@outbox_option
 @postgres_option
-def history(*, limit: int, as_json: bool, name: str | None, postgres: str | None) -> None:
+def history(
+    *, limit: int, as_json: bool, name: str | None, outbox: str | None, postgres: str | None
+) -> None:
     """Show who led, and how each term began and ended, newest first."""
-    settings, place = chosen(postgres, None)
+    settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        found = events.read(connection, name or str(place.table), _KINDS, limit=limit)
+        name = harvest_name(connection, name, place)
+        found = events.read(connection, name, _KINDS, limit=limit)
     print_events(found, as_json=as_json)
 
 
-@lease.command()
+@lease.command(short_help="Ask the leader to finish, hand over, and stand again.")
 @click.option("--shard", type=click.IntRange(0), help="One shard [default: all]")
 @name_option
+@outbox_option
 @postgres_option
-def resign(*, shard: int | None, name: str | None, postgres: str | None) -> None:
+def resign(
+    *, shard: int | None, name: str | None, outbox: str | None, postgres: str | None
+) -> None:
     """Ask the leader to finish, hand over, and stand again as the last in line.
 
     Exit code 1 if nobody has taken over after 15 s.
     """
-    settings, place = chosen(postgres, None)
+    settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        changes = hand_over(connection, name or str(place.table), shard)
+        changes = hand_over(connection, harvest_name(connection, name, place), shard)
     for change in changes:
         say(str(change))
     if any(change.after is None for change in changes):

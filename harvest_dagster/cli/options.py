@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.config import Settings, load_settings
+from harvest_dagster.election import lease as leases
+from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.outbox.table import Outbox
 
 _CONNECT_SECONDS = 10
 
+
+def _without_password(
+    _context: click.Context, _option: click.Parameter, url: str | None
+) -> str | None:
+    """Warn of a password, which every user of this machine sees among the processes."""
+    with suppress(psycopg.ProgrammingError):  # if it is no URL, then whoever reads it says so
+        if {"password", "sslpassword"} & conninfo_to_dict(url or "").keys():
+            click.echo(
+                "warning: --postgres has a password, and others see the command lines of this"
+                " machine: give it in HARVEST_POSTGRES, PGPASSWORD or ~/.pgpass",
+                err=True,
+            )
+    return url
+
+
 postgres_option = click.option(
-    "--postgres", metavar="URL", help="PostgreSQL, as postgresql://... [env: HARVEST_POSTGRES]"
+    "--postgres",
+    metavar="URL",
+    callback=_without_password,
+    help="PostgreSQL, as postgresql://user@host/database. No password here, since others see it:"
+    " PGPASSWORD, ~/.pgpass or the URL in HARVEST_POSTGRES may have it. [env: HARVEST_POSTGRES]",
 )
 outbox_option = click.option(
     "--outbox", metavar="TABLE", help="The outbox's table [default: outbox; env: HARVEST_OUTBOX]"
@@ -24,6 +46,10 @@ size_option = click.option(
     "--max-message-bytes",
     type=click.IntRange(1),
     help="The largest message that your topics take [default: 1048588, as Kafka's]",
+)
+name_option = click.option("--name", help="The harvest's name [default: the outbox's]")
+limit_option = click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(1), help="Show so many at most."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
@@ -43,3 +69,22 @@ def chosen(
     """Make settings, and the outbox that they name."""
     settings = load_settings(postgres=postgres, outbox=outbox, max_message_bytes=max_message_bytes)
     return settings, Outbox.named(settings.outbox, max_message_bytes=settings.max_message_bytes)
+
+
+def harvest_name(connection: psycopg.Connection[Any], name: str | None, outbox: Outbox) -> str:
+    """Tell what a harvest is called: as its outbox, or as was given, if one that has led is.
+
+    Before any has led, it may be the name of one that is to come.
+    """
+    if not name:
+        return str(outbox.table)
+    led = sorted({row.name for row in leases.read(connection)})
+    if led and name not in led:
+        raise HarvestStateError(f"no harvest named {name} has led yet; there are: {', '.join(led)}")
+    return name
+
+
+def filters(**given: str | Sequence[str] | None) -> str:
+    """Write the options that narrow a list as they were given, to say what nothing fits."""
+    each = {name: [of] if isinstance(of, str) else of or () for name, of in given.items()}
+    return " ".join(f"--{name} {value}" for name, values in each.items() for value in values)

@@ -25,6 +25,7 @@ from harvest_dagster.outbox.schema import Kind, mend, plan_mend
 from harvest_dagster.outbox.schema import create as create_table
 from harvest_dagster.outbox.stats import stats as read_stats
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import printable
 
 
 @click.group()
@@ -32,7 +33,7 @@ def outbox() -> None:
     """Make, mend, check and measure the outbox's table."""
 
 
-@outbox.command()
+@outbox.command(short_help="Create the outbox, and bring the schema up to date.")
 @click.option(
     "--kind",
     type=click.Choice([kind.value for kind in Kind]),
@@ -43,17 +44,20 @@ def outbox() -> None:
 @outbox_option
 @postgres_option
 def create(kind: str, outbox: str | None, postgres: str | None) -> None:
-    """Create the outbox and the schema `harvest`; change nothing that is there."""
+    """Create the outbox, and bring the schema `harvest` up to date.
+
+    It leaves an existing outbox table as it is.
+    """
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        made = create_table(connection, place.table, Kind(kind))
-    click.echo(
-        f"created {place.table} ({kind})" if made else f"{place.table} is there already, unchanged"
-    )
+        created = create_table(connection, place.table, Kind(kind))
+    click.echo(created.told())
 
 
-@outbox.command()
-@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+@outbox.command(short_help="Bring the schema up to date, and mend what is safe to mend.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be done, with its SQL, and do nothing."
+)
 @click.option(
     "--to-native",
     "native",
@@ -75,6 +79,8 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
         say(f"{did}: {finding.what}")
     if mended.turned:
         click.echo(f"{'would turn' if dry_run else 'turned'} {place.table} into a table of bytes")
+    if dry_run:
+        _print_sql(mended.sql)
     for finding in mended.left:
         say(f"{finding.level}: {finding.what}")
     if mended.left:
@@ -85,7 +91,7 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
         click.echo(f"{place.table} is up to date")
 
 
-@outbox.command()
+@outbox.command(short_help="Tell what is wrong, how to mend it, and the least grants.")
 @click.option("--stasher", metavar="ROLE", help="Check that this role may stash.")
 @click.option("--spark", metavar="ROLE", help="Check that this role may write with Spark.")
 @click.option("--harvester", metavar="ROLE", help="Check that this role may harvest.")
@@ -132,7 +138,7 @@ def check(
         sys.exit(1)
 
 
-@outbox.command()
+@outbox.command(short_help="Give a role the least that it needs for its work.")
 @click.argument("role")
 @click.option(
     "--as", "who", type=click.Choice([*GRANTS]), required=True, help="What the role is there for."
@@ -152,6 +158,8 @@ def grant(*, role: str, who: str, dry_run: bool, outbox: str | None, postgres: s
             give(connection, role, least)
     for one in least:
         say(f"{one.sql(role)};")
+    if not dry_run:
+        click.echo(f"granted to {printable(role)}", err=True)
 
 
 @outbox.command()
@@ -180,6 +188,13 @@ def stats(*, as_json: bool, outbox: str | None, postgres: str | None) -> None:
             *((f"topic {topic}", f"{count:,}") for topic, count in found.topics.items()),
         ],
     )
+
+
+def _print_sql(statements: list[str]) -> None:
+    """Print statements as they are, for a comment within ends with its line."""
+    for statement in statements:
+        for line in f"{statement.strip().removesuffix(';')};".splitlines():
+            say(f"    {line}".rstrip())
 
 
 def _grants(

@@ -9,11 +9,14 @@ from typing import TypeVar
 
 import click
 
-from harvest_dagster.cli.history import name_option
 from harvest_dagster.cli.options import (
     chosen,
     connected,
+    filters,
+    harvest_name,
     json_option,
+    limit_option,
+    name_option,
     outbox_option,
     postgres_option,
 )
@@ -21,6 +24,7 @@ from harvest_dagster.cli.parked_record import as_dict, cells, contents, lines
 from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.outbox import parked as records
 from harvest_dagster.outbox.parked import Choice
+from harvest_dagster.text import counted
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
@@ -28,7 +32,7 @@ _topic = click.option("--topic", help="Only records for this topic.")
 _key = click.option("--key", help="Only records with this key.")
 
 
-@click.group()
+@click.group(short_help="Records that Kafka refused: look, put back, or let go.")
 def parked() -> None:
     """Records that Kafka refused for good: look at them, put them back, or let them go."""
 
@@ -36,7 +40,7 @@ def parked() -> None:
 @parked.command("list")
 @_topic
 @_key
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1))
+@limit_option
 @json_option
 @name_option
 @outbox_option
@@ -53,19 +57,21 @@ def list_(
 ) -> None:
     """List what is set aside now, in the order of the ids."""
     settings, place = chosen(postgres, outbox)
-    choice = Choice(name or str(place.table), None, topic, key)
     with connected(settings) as connection:
+        choice = Choice(harvest_name(connection, name, place), None, topic, key)
         found = records.read(connection, choice, limit=limit)
     if as_json:
         print_json([as_dict(record) for record in found])
     elif found:
         head = ("id", "topic", "key", "size", "tries", "parked at", "reason")
         print_table(head, [cells(record) for record in found])
+    elif narrowed := filters(topic=topic, key=key):
+        say(f"nothing that is set aside in {choice.name} matches {narrowed}")
     else:
         click.echo("nothing is set aside")
 
 
-@parked.command()
+@parked.command(short_help="Show one record, and why it was set aside.")
 @click.argument("record_id", metavar="ID", type=int)
 @json_option
 @name_option
@@ -79,8 +85,8 @@ def show(
     With --json it is whole, so that it can be kept.
     """
     settings, place = chosen(postgres, outbox)
-    choice = Choice(name or str(place.table), (record_id,))
     with connected(settings) as connection:
+        choice = Choice(harvest_name(connection, name, place), (record_id,))
         (record,) = records.chosen(connection, choice, whole=True)
     if as_json:
         print_json({**as_dict(record), **contents(record)})
@@ -104,7 +110,7 @@ def _choosing(command: _Command) -> _Command:
     return command
 
 
-@parked.command()
+@parked.command(short_help="Put records back into the outbox, in their old places.")
 @_choosing
 def requeue(
     *,
@@ -121,14 +127,15 @@ def requeue(
     Mend first what they were refused for, or they will be refused again.
     """
     settings, place = chosen(postgres, outbox)
-    choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
     with connected(settings) as connection:
+        name = harvest_name(connection, name, place)
+        choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
         records.requeue(connection, place.table, choice.name, found, _operator())
-    click.echo(f"requeued {len(found):,} records into {place.table}")
+    click.echo(f"requeued {counted(len(found), 'record')} into {place.table}")
 
 
-@parked.command()
+@parked.command(short_help="Forget records for good; later ones go out without them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_choosing
 def discard(
@@ -144,15 +151,18 @@ def discard(
 ) -> None:
     """Forget records for good; their keys' later records go out without them."""
     settings, place = chosen(postgres, outbox)
-    choice = _choice(name or str(place.table), ids, topic, key, everything=everything)
     with connected(settings) as connection:
+        name = harvest_name(connection, name, place)
+        choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
     if found and not yes:
-        question = f"Discard {len(found):,} records of {choice.name}, never to be published?"
+        question = (
+            f"Discard {counted(len(found), 'record')} of {choice.name}, never to be published?"
+        )
         click.confirm(question, abort=True, err=True)
     with connected(settings) as connection:
         records.discard(connection, choice.name, found, _operator())
-    say(f"discarded {len(found):,} records of {choice.name}")
+    say(f"discarded {counted(len(found), 'record')} of {choice.name}")
 
 
 def _choice(

@@ -17,9 +17,21 @@ _BATCHES_A_SECOND = 20
 
 
 @click.command()
-@click.option("--records", default=100_000, show_default=True, type=click.IntRange(0))
-@click.option("--keys", default=1000, show_default=True, type=click.IntRange(1))
-@click.option("--topic", default="pump", show_default=True)
+@click.option(
+    "--records",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(0),
+    help="How many messages.",
+)
+@click.option(
+    "--keys",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many different keys they have.",
+)
+@click.option("--topic", default="pump", show_default=True, help="The topic that they are for.")
 @click.option(
     "--size", default=100, show_default=True, type=click.IntRange(0), help="Bytes a value."
 )

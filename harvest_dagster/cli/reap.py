@@ -39,11 +39,18 @@ _ENDED = "the harvest ended"
 Happened = SimpleQueue[str]
 
 
-@click.command()
+@click.command(short_help="Publish what is stashed, for as long as this process leads.")
 @click.option(
     "-f", "--file", metavar="REAPER.YAML", help="goharvest's reaper.yaml, or one with our keys."
 )
-@click.option("--log", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option(
+    "--log",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to log on stderr: lines for people, or an object a line for machines.",
+)
 @click.option(
     "--metrics", metavar="ADDRESS", help="Serve /metrics and /health at [host:]port [default: no]"
 )

@@ -15,9 +15,10 @@ from harvest_dagster.cli.options import (
 )
 from harvest_dagster.cli.show import Progress
 from harvest_dagster.outbox.stash_lines import stash_lines
+from harvest_dagster.text import counted
 
 
-@click.command()
+@click.command(short_help="Stash messages, a JSON object a line: all or none.")
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
 @size_option
 @outbox_option
@@ -37,4 +38,4 @@ def stash(
     progress = Progress("messages")
     with connected(settings) as connection:
         count = stash_lines(connection, file, place, lambda: progress.add(1))
-    click.echo(f"stashed {count:,} messages into {place.table}")
+    click.echo(f"stashed {counted(count, 'message')} into {place.table}")

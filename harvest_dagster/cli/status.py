@@ -6,11 +6,13 @@ from dataclasses import asdict
 
 import click
 
-from harvest_dagster.cli.history import name_option, print_events
+from harvest_dagster.cli.history import print_events
 from harvest_dagster.cli.options import (
     chosen,
     connected,
+    harvest_name,
     json_option,
+    name_option,
     outbox_option,
     postgres_option,
 )
@@ -18,13 +20,13 @@ from harvest_dagster.cli.show import print_json, print_table
 from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_held, read_status
-from harvest_dagster.text import printable
+from harvest_dagster.text import counted, printable
 
 _EVENTS = 5
 _REASONS = 5
 
 
-@click.command()
+@click.command(short_help="Show who leads, what waits, and what happened last.")
 @json_option
 @name_option
 @outbox_option
@@ -33,7 +35,8 @@ def status(*, as_json: bool, name: str | None, outbox: str | None, postgres: str
     """Show who leads, what waits, is in flight, set aside or held, and what happened last."""
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        found = read_status(connection, place.table, name or str(place.table), events=_EVENTS)
+        name = harvest_name(connection, name, place)
+        found = read_status(connection, place.table, name, events=_EVENTS)
         held = read_held(connection, found.name)
     if as_json:
         print_json({**asdict(found), "held": held})
@@ -68,17 +71,19 @@ def _lease(row: LeaseRow) -> str:
 
 def _backlog(backlog: Backlog) -> str:
     about = "" if backlog.exact else "about "
-    return f"{about}{backlog.records:,} records{_oldest(backlog.oldest_seconds)}"
+    return f"{about}{counted(backlog.records, 'record')}{_oldest(backlog.oldest_seconds)}"
 
 
 def _flight(flight: InFlight) -> str:
-    return (
-        f"{flight.records:,} records in {flight.batches:,} batches{_oldest(flight.oldest_seconds)}"
-    )
+    batches = counted(flight.batches, "batch", "batches")
+    return f"{counted(flight.records, 'record')} in {batches}{_oldest(flight.oldest_seconds)}"
 
 
 def _parked(parked: ParkedCount) -> str:
-    return f"{parked} records, {parked.held_keys:,} keys held"
+    records = counted(parked.records, "record")
+    return (
+        f"{'' if parked.exact else 'at least '}{records}, {counted(parked.held_keys, 'key')} held"
+    )
 
 
 def _oldest(seconds: float | None) -> str:

@@ -1,8 +1,9 @@
 r"""Reads reaper.yaml, goharvest's and ours: every key of goharvest's, with its meaning and default.
 
 `${NAME}` in a value stands for that variable of the environment, so that no secret need be in the
-file; `$${` is a literal `${`. A key with nothing behind it counts as not given. Where dataSource or
-bootstrap.servers is not given, it is looked for where all of harvest_dagster's settings are.
+file; `$${` is a literal `${`. A key with nothing behind it counts as not given. Where dataSource,
+outboxTable or bootstrap.servers is not given, it is looked for where all of harvest_dagster's
+settings are.
 
 The file is read as YAML's nodes rather than as values: a node knows its line, and has its text as
 it was written, so that a name of 007 stays 007. Errors tell the keys, and never what they have.
@@ -136,7 +137,7 @@ def _reaper(root: _Entry) -> Reaper:
         if value is not None:
             (limits if field in Limits.model_fields else fields)[field] = value
     level = _level(fields.pop("level", "debug"), names["level"])
-    _add_servers(fields)
+    _add_settings(fields)
     return Reaper(HarvestConfig.model_validate(fields, context=names), level)
 
 
@@ -227,8 +228,10 @@ def _level(name: str, place: str) -> int:
     return _LEVELS[name.lower()]
 
 
-def _add_servers(fields: dict[str, Any]) -> None:
+def _add_settings(fields: dict[str, Any]) -> None:
     """Look for what is not given where `harvest dev up`, among others, leaves it."""
+    if "outbox" not in fields:
+        fields["outbox"] = load_settings().outbox
     if "postgres" not in fields:
         try:
             fields["postgres"] = load_settings().postgres_url()

@@ -11,7 +11,7 @@ from pydantic import Field
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.orchestration.action import Action, Call, Did, table
 from harvest_dagster.outbox.check import Finding
-from harvest_dagster.outbox.schema import Kind, Mended, create, creation_sql, mend, plan_mend
+from harvest_dagster.outbox.schema import Kind, Mended, create, mend, plan_create, plan_mend
 
 
 class CreateOutbox(dg.Config):
@@ -39,17 +39,12 @@ def _create(call: Call, config: CreateOutbox) -> Did:
     kind = Kind(config.kind)
     if config.dry_run:
         with call.looking() as connection:
-            todo = creation_sql(connection, call.table, kind)
-        _log(call, todo)
-        return Did([f"{_would(call, todo)} ({kind})"], _sql(todo))
+            planned = plan_create(connection, call.table, kind)
+        _log(call, planned.sql)
+        return Did([planned.told("would create", "would migrate")], _sql(planned.sql))
     with call.changing() as connection:
-        made = create(connection, call.table, kind)
-    said = f"created {call.table} ({kind})" if made else f"{call.table} is there already, unchanged"
-    return Did([said], {"created": made})
-
-
-def _would(call: Call, todo: Sequence[str]) -> str:
-    return f"would create {call.table}" if todo else f"{call.table} is there already"
+        created = create(connection, call.table, kind)
+    return Did([created.told()], {"created": created.is_new})
 
 
 def _migrate(call: Call, config: Migrate) -> Did:
@@ -94,7 +89,8 @@ def _sql(todo: Sequence[str]) -> dict[str, Any]:
 
 CREATE_OUTBOX = Action(
     "create_outbox",
-    "Creates the outbox's table and the schema `harvest`; changes nothing that is there.",
+    "Creates the outbox's table, and brings the schema `harvest` up to date; leaves an existing"
+    " outbox table as it is.",
     CreateOutbox,
     _create,
 )

@@ -11,7 +11,7 @@ from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.orchestration.action import Action, Call, Did, Row, table
 from harvest_dagster.outbox import parked
 from harvest_dagster.outbox.parked import Choice, Parked, as_text
-from harvest_dagster.text import printable
+from harvest_dagster.text import counted, printable
 
 _IDS = 20
 _KEY_LENGTH = 60
@@ -44,7 +44,7 @@ def _requeue(call: Call, config: Requeue) -> Did:
     with call.changing() as connection:
         found = parked.chosen(connection, choice)
         parked.requeue(connection, call.table, choice.name, found, call.by)
-    return _did(f"requeued {len(found):,} records into {call.table}", found)
+    return _did(f"requeued {counted(len(found), 'record')} into {call.table}", found)
 
 
 def _discard(call: Call, config: Discard) -> Did:
@@ -54,7 +54,7 @@ def _discard(call: Call, config: Discard) -> Did:
         for line in _listed(found):
             call.log.info(line)
         parked.discard(connection, choice.name, found, call.by)
-    return _did(f"discarded {len(found):,} records of {choice.name}", found)
+    return _did(f"discarded {counted(len(found), 'record')} of {choice.name}", found)
 
 
 def _choice(call: Call, config: Chosen) -> Choice:

@@ -11,8 +11,8 @@ from psycopg.sql import Composed
 
 from harvest_dagster.outbox.check import Finding, Level, check
 from harvest_dagster.outbox.table import CATALOGUE, Shape
+from harvest_dagster.postgres.migrations import Migration, pending
 from harvest_dagster.postgres.migrations import migrate as migrate_schema
-from harvest_dagster.postgres.migrations import pending
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 
@@ -27,6 +27,26 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Created:
+    """What was created, or would be: the table, if it is new, and what the schema has lacked."""
+
+    table: TableName
+    kind: Kind
+    is_new: bool
+    migrations: list[Migration]
+    sql: list[str]
+
+    def told(self, create: str = "created", migrate: str = "migrated") -> str:
+        """Tell it in a line, of what was done or, with other words, of what would be."""
+        table = f"{create} {self.table} ({self.kind})"
+        said = table if self.is_new else f"{self.table} is there already"
+        if self.migrations:
+            versions = ", ".join(f"{migration.version:04}" for migration in self.migrations)
+            return f"{said}; {migrate} the schema harvest: {versions}"
+        return said if self.is_new else f"{said}, unchanged"
+
+
+@dataclass(frozen=True, slots=True)
 class Mended:
     """What was mended, or would be, and the SQL of it; and the errors that take a choice."""
 
@@ -36,17 +56,17 @@ class Mended:
     sql: list[str]
 
 
-def create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> bool:
-    """Create the `harvest` schema and the outbox; tell whether the table is new."""
-    migrate_schema(connection)
+def create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> Created:
+    """Bring the schema `harvest` up to date, and create the outbox unless it is there."""
+    migrated = migrate_schema(connection)
     todo = _creation(connection, table, kind)
     _run(connection, todo)
-    return bool(todo)
+    return _created(table, kind, migrated, todo)
 
 
-def creation_sql(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> list[str]:
-    """Tell the SQL that `create` would run; nothing, if all is there."""
-    return [*_pending(connection), *_texts(_creation(connection, table, kind))]
+def plan_create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> Created:
+    """Tell what `create` would do, by looking alone."""
+    return _created(table, kind, pending(connection), _creation(connection, table, kind))
 
 
 def migrate(connection: psycopg.Connection[Any], table: TableName) -> list[Finding]:
@@ -80,7 +100,7 @@ def plan_mend(connection: psycopg.Connection[Any], table: TableName, *, native: 
     found = check(connection, table)
     safe = [finding for finding in found if finding.safe]
     turning = _turning(connection, table) if native else []
-    mends = [*_pending(connection), *(sql for finding in safe for sql in finding.mend)]
+    mends = [*_migrating(pending(connection)), *(sql for finding in safe for sql in finding.mend)]
     left = _errors([finding for finding in found if not finding.safe])
     return Mended(safe, bool(turning), left, [*mends, *_texts(turning)])
 
@@ -89,8 +109,15 @@ def _errors(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.level is Level.ERROR]
 
 
-def _pending(connection: psycopg.Connection[Any]) -> list[str]:
-    return [migration.text for migration in pending(connection)]
+def _created(
+    table: TableName, kind: Kind, migrations: list[Migration], todo: list[Composed]
+) -> Created:
+    sql = [*_migrating(migrations), *_texts(todo)]
+    return Created(table, kind, bool(todo), migrations, sql)
+
+
+def _migrating(migrations: list[Migration]) -> list[str]:
+    return [migration.text for migration in migrations]
 
 
 def _creation(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> list[Composed]:

@@ -99,9 +99,10 @@ def test_tutorial(environment: dict[str, str], servers: Servers, tmp_path: Path)
 
 @pytest.mark.parametrize("text", blocks("python"))
 def test_python(text: str, environment: dict[str, str], tmp_path: Path) -> None:
-    """An example runs as it stands."""
+    """An example runs as it stands, and the definitions that it makes Dagster can load."""
+    loads = "\ndg.Definitions.validate_loadable(defs)\n" if "\ndefs = " in text else ""
     done = subprocess.run(
-        [sys.executable, "-c", text],
+        [sys.executable, "-c", text + loads],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

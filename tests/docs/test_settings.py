@@ -5,10 +5,12 @@ from __future__ import annotations
 import configparser
 import re
 import tomllib
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 import yaml
 
@@ -24,6 +26,7 @@ BLOCKS = {
     if language in LANGUAGES
 }
 REAPERS = {at: text for at, (_, text) in BLOCKS.items() if text.startswith("harvest:")}
+COMPONENTS = {at: text for at, (_, text) in BLOCKS.items() if text.startswith("type:")}
 TOMLS = {at: text for at, (language, text) in BLOCKS.items() if language == "toml"}
 
 
@@ -58,6 +61,23 @@ def test_reaper_yaml(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert load_reaper_yaml(file).harvest.base_kafka["bootstrap.servers"] == "kafka.example:9093"
 
 
+@pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.BetaWarning")  # Dagster's own
+@pytest.mark.parametrize("at", COMPONENTS)
+def test_component(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `defs.yaml` is one that makes a harvest: no attribute of it is unknown, or wrong."""
+    for name in re.findall(r"env\.(\w+)", COMPONENTS[at]):
+        monkeypatch.setenv(name, "postgresql://given")
+    project = f"project_{uuid.uuid4().hex[:8]}"
+    folder = tmp_path / project / "defs" / "outbox"
+    folder.mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "pyproject.toml").write_text(
+        f'[tool.dg]\ndirectory_type = "project"\n[tool.dg.project]\nroot_module = "{project}"\n'
+    )
+    (folder / "defs.yaml").write_text(COMPONENTS[at])
+    dg.Definitions.validate_loadable(dg.load_from_defs_folder(path_within_project=tmp_path))
+
+
 @pytest.mark.parametrize("at", TOMLS)
 def test_harvest_toml(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each `harvest.toml` is one that all commands take."""
@@ -75,4 +95,5 @@ def test_all_kinds_are_shown() -> None:
     """None of the tests above is without an example."""
     assert {language for language, _ in BLOCKS.values()} == LANGUAGES
     assert REAPERS
+    assert COMPONENTS
     assert TOMLS

@@ -47,10 +47,30 @@ def test_no_postgres(harvest: Harvest, command: tuple[str, ...], url: str, said:
 def test_wrong_password(harvest: Harvest, database: str) -> None:
     """A password that is wrong is told in one line, which does not show it."""
     url = sa.make_url(database).set(password=SECRET).render_as_string(hide_password=False)
-    failed = harvest("outbox", "stats", "--postgres", url)
+    failed = harvest("outbox", "stats", HARVEST_POSTGRES=url)
     assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
     assert "password authentication failed" in failed.stderr
     assert SECRET not in failed.stderr
+
+
+@pytest.mark.parametrize("query", ["", "?sslpassword=x"])
+def test_password_as_an_option(harvest: Harvest, database: str, query: str) -> None:
+    """Of a password that all can see among the processes is warned, and the command goes on."""
+    shown = harvest("outbox", "stats", "--postgres", database + query)
+    assert (shown.returncode, shown.stderr.count("\n")) == (0, 1)
+    assert shown.stderr.startswith("warning: --postgres has a password")
+    assert str(sa.make_url(database).password) not in shown.stderr
+
+
+def test_password_beside_the_option(
+    harvest: Harvest, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given as the help says, the password is taken, and there is nothing to warn of."""
+    password = str(sa.make_url(database).password)
+    monkeypatch.setenv("PGPASSWORD", password)
+    without = database.replace(f":{password}@", "@")
+    shown = harvest("outbox", "stats", "--postgres", without)
+    assert (shown.returncode, shown.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("table", ["a b", "50%", "a" * 64, '"\udcff"', "out;box"])

@@ -12,11 +12,26 @@ if TYPE_CHECKING:
     from tests.conftest import Harvest, Stashed
 
 
+def make_old(connection: psycopg.Connection[Any]) -> None:
+    """Take back what migration 0007 has done to the schema."""
+    connection.execute("ALTER TABLE harvest.lease DROP COLUMN outbox")
+    connection.execute("DELETE FROM harvest.migration WHERE version = 7")
+    connection.commit()
+
+
 def test_create(harvest: Harvest) -> None:
     """Create tells that the table is new, and the second time that it is there."""
     first, second = (harvest("outbox", "create", "--outbox", "new") for _ in range(2))
     assert (first.stdout, first.returncode) == ("created new (native)\n", 0)
     assert (second.stdout, second.returncode) == ("new is there already, unchanged\n", 0)
+
+
+def test_create_migrates(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
+    """Of a schema that an older version made, create tells what it brought up to date."""
+    make_old(connection)
+    first, second = (harvest("outbox", "create").stdout for _ in range(2))
+    assert first == "outbox is there already; migrated the schema harvest: 0007\n"
+    assert second == "outbox is there already, unchanged\n"
 
 
 def test_create_goharvest(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
@@ -97,14 +112,25 @@ def test_migrate(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
 
 
 def test_migrate_dry_run(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
-    """A dry run tells what would be done, and does nothing."""
+    """A dry run tells what would be done, with its SQL, and does nothing."""
     connection.execute("ALTER TABLE goharvest_outbox RESET (autovacuum_vacuum_scale_factor)")
     connection.commit()
     words = ("outbox", "migrate", "--to-native", "--outbox", "goharvest_outbox")
     dry = [harvest(*words, "--dry-run").stdout for _ in range(2)]
     assert dry[0] == dry[1]
     assert dry[0].startswith("would mend: autovacuum waits")
-    assert dry[0].endswith("would turn goharvest_outbox into a table of bytes\n")
+    assert "would turn goharvest_outbox into a table of bytes\n    ALTER TABLE" in dry[0]
+
+
+def test_migrate_dry_run_of_the_schema(
+    harvest: Harvest, connection: psycopg.Connection[Any]
+) -> None:
+    """Migrations of the schema are printed as they stand, and not run."""
+    make_old(connection)
+    dry = [harvest("outbox", "migrate", "--dry-run").stdout for _ in range(2)]
+    assert dry[0] == dry[1]
+    assert dry[0].startswith("would mend: the schema harvest lacks 0007")
+    assert dry[0].endswith("\n    ALTER TABLE harvest.lease ADD COLUMN outbox oid;\n")
 
 
 def test_migrate_to_native(

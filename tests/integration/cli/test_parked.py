@@ -12,6 +12,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 
 from harvest_dagster import Message, stash
+from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import Servers
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def test_requeue_what_kafka_refused(
     """When the topic takes it and it is requeued, it goes out, and then what waited for it."""
     raise_limit(admin, trouble.topic)
     done = harvest("parked", "requeue", "--topic", trouble.topic, *trouble.names)
-    assert done.stdout == f"requeued 1 records into {trouble.names[-1]}\n"
+    assert done.stdout == f"requeued 1 record into {trouble.names[-1]}\n"
     assert of_key(published(trouble.topic, 6), b"a") == ["0", trouble.large, "2"]
     assert trouble.reaping.stopped() == 0
     assert listed(harvest, *trouble.names) == []
@@ -148,7 +149,7 @@ def test_discard_what_kafka_refused(
 ) -> None:
     """When a refused record is discarded, its key goes on without it."""
     done = harvest("parked", "discard", "--yes", "--key", "a", *trouble.names)
-    assert done.stdout == f"discarded 1 records of {trouble.names[1]}\n"
+    assert done.stdout == f"discarded 1 record of {trouble.names[1]}\n"
     assert of_key(published(trouble.topic, 5), b"a") == ["0", "2"]
 
 
@@ -182,6 +183,28 @@ def test_list_for_people(harvest: Harvest) -> None:
 def test_list_of_nothing(harvest: Harvest) -> None:
     """That nothing is set aside is said."""
     assert harvest("parked", "list").stdout == "nothing is set aside\n"
+
+
+@pytest.mark.usefixtures("three")
+def test_list_that_nothing_fits(harvest: Harvest) -> None:
+    """Where nothing fits what was asked for, that is told, and not that nothing is set aside."""
+    shown = harvest("parked", "list", "--topic", "ordres", "--key", "a")
+    assert shown.stdout == ("nothing that is set aside in outbox matches --topic ordres --key a\n")
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize(
+    "words", [("list",), ("show", "11"), ("requeue", "--all"), ("discard", "--all", "--yes")]
+)
+def test_a_name_that_is_none(
+    harvest: Harvest, connection: psycopg.Connection[Any], words: tuple[str, ...]
+) -> None:
+    """A name that no harvest has is an error, with those that there are."""
+    leases.acquire(connection, "outbox", 0, "x", 60)
+    connection.commit()
+    failed = harvest("parked", *words, "--name", "outbx")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == "harvest: no harvest named outbx has led yet; there are: outbox\n"
 
 
 @pytest.mark.usefixtures("three")

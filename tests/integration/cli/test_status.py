@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from harvest_dagster import Message, stash
+from harvest_dagster.election import lease as leases
 
 if TYPE_CHECKING:
     from tests.conftest import Harvest
@@ -120,8 +121,12 @@ def test_held_topics(harvest: Harvest, connection: psycopg.Connection[Any]) -> N
 def test_of_another_name(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
     """A harvest that is not named as its outbox is asked for by its name."""
     filled(connection)
+    failed = harvest("status", "--json", "--name", "other")
+    assert failed.stderr == "harvest: no harvest named other has led yet; there are: outbox\n"
+    leases.acquire(connection, "other", 0, "x", 60)
+    connection.commit()
     told = json.loads(harvest("status", "--json", "--name", "other").stdout)
-    assert (told["name"], told["outbox"], told["leases"]) == ("other", "outbox", [])
+    assert (told["name"], told["outbox"], len(told["leases"])) == ("other", "outbox", 1)
     assert told["in_flight"]["records"] == 1
 
 

@@ -10,8 +10,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
-from harvest_dagster.cli.history import history as history_command
-from harvest_dagster.cli.lease import lease as lease_command
+from harvest_dagster.cli import main
 from harvest_dagster.election import history, lease
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ def run(database: str) -> Run:
     """Run one of the commands on this test's database."""
 
     def invoke(*words: str) -> Result:
-        command = history_command if words[0] == "history" else lease_command
-        return CliRunner().invoke(command, [*words[1:], "--postgres", database])
+        return CliRunner().invoke(main, words, env={"HARVEST_POSTGRES": database})
 
     return invoke
 
@@ -41,6 +39,14 @@ def test_a_lease_is_shown(run: Run, free: Free) -> None:
     assert "good for" in shown
     (row,) = json.loads(run("lease", "show", "--json").output)
     assert (row["epoch"], row["expired"]) == (1, False)
+
+
+@pytest.mark.parametrize("words", [("lease", "show"), ("lease", "history"), ("history",)])
+def test_of_another_outbox(run: Run, free: Free, words: tuple[str, ...]) -> None:
+    """The outbox is told as to all other commands."""
+    lease.acquire(free, "letters", 0, "host:1:ab", 60)
+    assert "host:1:ab" in run(*words, "--outbox", "letters").output
+    assert "host:1:ab" not in run(*words).output
 
 
 def test_an_ended_lease_is_shown_as_such(run: Run, free: Free) -> None:
@@ -58,7 +64,26 @@ def test_leaders_have_a_history_of_their_own(run: Run, free: Free) -> None:
     assert "id 7, reason too large" in run("history").output
     (event,) = json.loads(run("history", "--json", "--kind", "parked", "--since", "1h").output)
     assert event["detail"] == {"id": 7, "reason": "too large"}
-    assert run("history", "--name", "other").output == "nothing has happened yet\n"
+
+
+def test_nothing_fits(run: Run, free: Free) -> None:
+    """Where nothing fits what was asked for, that is told, and not that nothing has happened."""
+    assert run("history").output == "nothing has happened yet\n"
+    lease.acquire(free, "outbox", 0, "x", 60)
+    narrow = ("--kind", "fenced", "--kind", "parked", "--since", "1.5h")
+    said = "no events of outbox match --kind fenced --kind parked --since 1.5h\n"
+    assert run("history", *narrow).output == said
+
+
+@pytest.mark.parametrize("words", [("lease", "show"), ("lease", "history"), ("history",)])
+def test_a_name_that_is_none(run: Run, free: Free, words: tuple[str, ...]) -> None:
+    """A name that is mistyped is an error, with those that there are, once there are any."""
+    named = (*words, "--name", "shpo")
+    assert run(*named).exit_code == 0
+    for name in ("shop", "bank"):
+        lease.acquire(free, name, 0, "x", 60)
+    said = "no harvest named shpo has led yet; there are: bank, shop"
+    assert run(*named).output == f"harvest: {said}\n"
 
 
 def test_a_duration_is_checked(run: Run) -> None:
@@ -80,4 +105,4 @@ def test_resign_tells_who_leads_now(run: Run, start: Start, until: Until) -> Non
 def test_resign_of_what_nobody_led(run: Run) -> None:
     """Where nobody has led there is nobody to ask."""
     result = run("lease", "resign", "--shard", "3")
-    assert "nobody has led shard 3 of outbox yet" in str(result.exception)
+    assert "nobody has led shard 3 of outbox yet" in result.output

@@ -243,6 +243,17 @@ def test_create_outbox(place: Place, press: Press) -> None:
     assert said == ["created new (native)", "new is there already, unchanged"]
 
 
+def test_create_outbox_of_an_old_schema(place: Place, press: Press) -> None:
+    """Where the table is there and the schema is behind, migrations are told apart from it."""
+    place.rows("ALTER TABLE harvest.lease DROP COLUMN outbox")
+    place.rows("DELETE FROM harvest.migration WHERE version = 7")
+    dry = press("create_outbox", dry_run=True)
+    assert facts(dry)["did"] == "outbox is there already; would migrate the schema harvest: 0007"
+    assert "ADD COLUMN outbox" in records(dry, "SQL")[0]["SQL"]
+    done = press("create_outbox")
+    assert facts(done)["did"] == "outbox is there already; migrated the schema harvest: 0007"
+
+
 def test_migrate(place: Place, press: Press) -> None:
     """It tells only, as it stands; then it mends, and after that there is nothing to do."""
     place.rows("ALTER TABLE outbox RESET (autovacuum_vacuum_scale_factor)")

@@ -23,7 +23,7 @@ OUTBOX, GOHARVEST, NEW = map(TableName, ("outbox", "goharvest_outbox", "new"))
 @pytest.mark.parametrize("kind", Kind)
 def test_create_once(connection: psycopg.Connection[Any], kind: Kind) -> None:
     """The first create makes the table, the second finds it."""
-    assert [create(connection, NEW, kind) for _ in range(2)] == [True, False]
+    assert [create(connection, NEW, kind).is_new for _ in range(2)] == [True, False]
 
 
 def test_create_outside_of_harvest(connection: psycopg.Connection[Any]) -> None:
@@ -55,7 +55,7 @@ def test_two_create_at_once(database: str, connection: psycopg.Connection[Any]) 
 
     def once(_: int) -> bool:
         with psycopg.connect(database) as own:
-            return create(own, NEW, Kind.NATIVE)
+            return create(own, NEW, Kind.NATIVE).is_new
 
     with ThreadPoolExecutor(4) as threads:
         assert sorted(threads.map(once, range(4))) == [False, False, False, True]

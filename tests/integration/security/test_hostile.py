@@ -70,7 +70,7 @@ def test_from_end_to_end(
 
 def _of(words: tuple[str, ...], place: Place, table: TableName) -> list[str]:
     named = [] if words[0] == "outbox" else ["--name", place.name]
-    return named if words[0] == "history" else [*named, "--outbox", table.sql]
+    return [*named, "--outbox", table.sql]
 
 
 def _as_line(message: Message) -> str:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from harvest_dagster import Message, stash
 from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest import tours
-from harvest_dagster.outbox.privileges import GRANTS
+from harvest_dagster.outbox.privileges import GRANTS, Grant
 from harvest_dagster.postgres.names import TableName
 from tests.conftest import Harvest
 from tests.integration.harvest.account import read
@@ -115,8 +115,8 @@ def test_the_operator_operates(
     """It requeues, discards, asks a leader to resign and a tour to end, and looks."""
     run = partial(harvest, HARVEST_POSTGRES=roles["operator"])
     park(connection, 1, 2)
-    assert run("parked", "requeue", "1").stdout == "requeued 1 records into outbox\n"
-    assert run("parked", "discard", "2", "--yes").stdout == "discarded 1 records of outbox\n"
+    assert run("parked", "requeue", "1").stdout == "requeued 1 record into outbox\n"
+    assert run("parked", "discard", "2", "--yes").stdout == "discarded 1 record of outbox\n"
     assert stashed() == [Message("orders", "7", "v")]
     lease = leases.acquire(connection, "outbox", 0, "somebody", 60.0)
     tours.begin(connection, lease, uuid.uuid4(), "a run")
@@ -243,7 +243,17 @@ def test_nothing_that_is_not_granted(connection: psycopg.Connection[Any], roles:
         role = sa.make_url(url).username
         found = connection.execute(PRIVILEGES, {"role": f'"{role}"'}).fetchall()
         least = GRANTS[who](connection, TableName("outbox")) if who in GRANTS else []
-        assert len(found) == len(least), (who, found)
+        assert set(found) == {named(connection, grant) for grant in least}, who
+
+
+def named(connection: psycopg.Connection[Any], grant: Grant) -> tuple[str, str]:
+    """Tell what a grant is on, as the catalogue does, and the privilege."""
+    privilege, _, column = grant.privilege.partition(" (")
+    kind, _, name = grant.on.rpartition(" ")
+    cast = "regnamespace" if kind == "SCHEMA" else "regclass"
+    row = connection.execute(f"SELECT %s::{cast}::text", (name,)).fetchone()
+    assert row
+    return (f"{row[0]}.{column.rstrip(')')}" if column else row[0], privilege)
 
 
 PRIVILEGES = """
@@ -265,6 +275,7 @@ def test_grant_prints_what_it_did(harvest: Harvest, roles: Roles) -> None:
     done = harvest("outbox", "grant", role, "--as", "reader")
     after = harvest("outbox", "check", "--reader", role)
     assert dry.stdout == done.stdout
+    assert (dry.stderr, done.stderr) == ("", f"granted to {role}\n")
     assert f'GRANT SELECT ON "outbox" TO "{role}";\n' in dry.stdout
     assert (before.returncode, after.returncode) == (1, 0)
 

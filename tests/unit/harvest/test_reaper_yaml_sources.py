@@ -71,6 +71,28 @@ def test_servers_of_this_machine() -> None:
     assert made.base_kafka == {**kafka, "client.id": "me"}
 
 
+@pytest.mark.parametrize(
+    ("line", "outbox", "name"),
+    [
+        ("", "shop.outbox", "shop.outbox"),
+        ("outboxTable: other", "other", "other"),
+        ("harvestName: shop", "shop.outbox", "shop"),
+    ],
+)
+def test_outbox_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch, line: str, outbox: str, name: str
+) -> None:
+    """Where the file names no outbox, it is the one that all other commands work on."""
+    monkeypatch.setenv("HARVEST_OUTBOX", "shop.outbox")
+    made = load_with(line)
+    assert (made.outbox, made.name) == (outbox, name)
+
+
+def test_outbox_of_nobody() -> None:
+    """Where nothing names one, it is goharvest's own default."""
+    assert load(LEAST).outbox == "outbox"
+
+
 def test_file_goes_first() -> None:
     """Of a Kafka that the file names, no setting comes from elsewhere."""
     Path("harvest.toml").write_text(
