@@ -51,8 +51,8 @@ class Frame(Protocol):
     def take(self, num: int) -> Iterable[Any]: ...  # noqa: D102
 
 
-def stash_key(context: dg.AssetExecutionContext) -> str:
-    """Name what is stashed once: an asset's partition, or the range of them; without any, its run.
+def stash_key(context: dg.AssetExecutionContext) -> str | list[str]:
+    """Name what is stashed once: an asset's partition, or each of a range; without any, its run.
 
     A run that is executed again, from failure or from the start, has the name of the first.
     """
@@ -60,8 +60,8 @@ def stash_key(context: dg.AssetExecutionContext) -> str:
     if context.has_partition_key:
         return f"{asset}/{context.partition_key}"
     if context.has_partition_key_range:
-        range_ = context.partition_key_range
-        return f"{asset}/{range_.start}...{range_.end}"
+        keys = [f"{asset}/{partition}" for partition in context.partition_keys]
+        return keys[0] if len(keys) == 1 else keys
     return f"{asset}/{context.run.root_run_id or context.run.run_id}"
 
 

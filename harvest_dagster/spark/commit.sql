@@ -1,10 +1,18 @@
--- lock: writes of one key go one after the other
-SELECT pg_advisory_xact_lock(hashtextextended('harvest.written ' || %s, 0))
+-- lock: writes of one key go one after the other; locks are taken in one order, so that none is a deadlock
+SELECT pg_advisory_xact_lock(lock)
+  FROM (SELECT DISTINCT hashtextextended('harvest.written ' || key, 0) AS lock
+          FROM unnest(%s::text[]) AS key
+         ORDER BY lock) AS ordered
 
--- written: the last write of a key
+-- written: the last write of each key, the newest last; behind all one of a stream, whose key is its own
 SELECT write, batch, outbox, messages, first_id, last_id, tables
      , harvest_written.stream, harvest_written.total -- so that an error says where they are missing
-  FROM harvest.written AS harvest_written WHERE key = %s
+  FROM harvest.written AS harvest_written
+ WHERE key = ANY (%s)
+ ORDER BY stream IS NOT NULL, at
+
+-- known: which keys were written
+SELECT key FROM harvest.written WHERE key = ANY (%s) ORDER BY key
 
 -- is_another: whether two names are those of two tables
 SELECT to_regclass(%s) <> to_regclass(%s)

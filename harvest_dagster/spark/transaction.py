@@ -151,7 +151,7 @@ class Transaction:
 def transaction(
     spark: SparkSession,
     *,
-    key: str | None = None,
+    key: str | Sequence[str] | None = None,
     on_repeat: OnRepeat = "skip",
     url: str | None = None,
     outbox: str | None = None,
@@ -159,9 +159,12 @@ def transaction(
     """Write tables and messages together, or nothing.
 
     With a `key` it is written once, whoever tries again: `on_repeat` tells whether to skip what was
-    written before (without running Spark), to write it again, or to raise. Without `url` and
-    `outbox` the settings' own are used, also by Spark's server where that is another machine.
+    written before (without running Spark), to write it again, or to raise. Of several keys, as of a
+    range of partitions, all must be new, or all written before, unless it is `again`. Without `url`
+    and `outbox` the settings' own are used, also by Spark's server where that is another machine.
     """
+    if key is not None and not key:
+        raise ConfigError("key: it is empty; give a text, or nothing for a write without a key")
     register(spark)
     options = Options.read(
         {name: given for name, given in (("url", url), ("outbox", outbox)) if given}
