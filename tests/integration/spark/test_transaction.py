@@ -168,6 +168,26 @@ def test_repeated_by_mistake(spark: SparkSession, database: str) -> None:
         transaction(spark, url=database, key="day 1", on_repeat="error").__enter__()
 
 
+def test_again_once_for_each_launch(
+    spark: SparkSession, database: str, stashed: Stashed, left: Left
+) -> None:
+    """What is tried again for one launch writes once, be two of its tries at work at once."""
+
+    def again(launch: str) -> Any:
+        return transaction(spark, url=database, key="k", on_repeat="again", launch=launch)
+
+    with again("monday") as slow:
+        slow.stash(events(spark), topic="sales")
+        for _ in range(2):
+            with again("monday") as write:
+                write.stash(events(spark), topic="sales")
+    assert (slow.written.repeated, write.written.repeated) == (True, True)
+    assert (len(stashed()), left()) == (3, (0, 0))
+    with again("tuesday") as write:
+        write.stash(events(spark), topic="sales")
+    assert (len(stashed()), write.written.repeated) == (6, False)
+
+
 def test_several_keys(spark: SparkSession, database: str, stashed: Stashed) -> None:
     """What is written under several keys is written under each of them, by whom it may be."""
     for key, repeated in ((["day 1", "day 2"], False), ("day 2", True), (["day 2", "day 1"], True)):

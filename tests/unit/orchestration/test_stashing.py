@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from harvest_dagster.orchestration import stash_key, stash_report
+from harvest_dagster.orchestration import Repeat, stash_key, stash_report
 
 
 @dataclass
@@ -100,3 +100,32 @@ def test_a_range_of_partitions(end: str) -> None:
     dg.materialize([sales], tags=tags)
     days = [f"sales/2026-01-0{day}" for day in (2, 3, 4)]
     assert found == [days[0] if end == "2026-01-02" else days]
+
+
+@dg.asset
+def told(context: dg.AssetExecutionContext, config: Repeat) -> dg.MaterializeResult[None]:
+    """Tells what it gives a transaction."""
+    return dg.MaterializeResult(metadata=config.options(context))
+
+
+def told_job() -> dg.JobDefinition:
+    """Where Dagster finds it when a run is executed again."""
+    job = dg.define_asset_job("told_job", [told], executor_def=dg.in_process_executor)
+    return dg.Definitions([told], jobs=[job]).resolve_job_def("told_job")
+
+
+def test_a_run_that_is_executed_again() -> None:
+    """It is of the launch that the first run was, though `again` is in its configuration too."""
+    config = {"ops": {"told": {"config": {"on_repeat": "again"}}}}
+    job = dg.reconstructable(told_job)
+    with dg.DagsterInstance.local_temp() as instance:
+        first = dg.execute_job(job, instance, run_config=config)
+        options = dg.ReexecutionOptions(first.run_id)
+        second = dg.execute_job(job, instance, run_config=config, reexecution_options=options)
+    found = [
+        {name: value.value for name, value in told.metadata.items()}
+        for run in (first, second)
+        for told in run.asset_materializations_for_node("told")
+    ]
+    key = f"told/{first.run_id}"
+    assert found == [{"key": key, "on_repeat": "again", "launch": first.run_id}] * 2
