@@ -91,6 +91,8 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
         ) as error:
             if "harvest" not in str(error):
                 raise
+            if isinstance(error, psycopg.errors.UndefinedTable) and f"{SCHEMA}." in str(error):
+                raise _gone(" ".join(str(error).split())) from None
             raise OutboxError(
                 f"{' '.join(str(error).split())}: run `harvest outbox migrate`"
             ) from None
@@ -186,11 +188,15 @@ def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list
     """Tell the attempts that count, and how many rows they have staged."""
     found = connection.execute(_SQL["settled"].text, (staging.name,)).fetchone()
     if found is None:
-        raise OutboxError(
-            f"what was staged in {staging.table} is gone: the job did not end, or another write has"
-            " cleaned up after hours of silence; write again"
-        )
+        raise _gone(str(staging.table))
     return found[0], found[1]
+
+
+def _gone(what: str) -> OutboxError:
+    return OutboxError(
+        f"what was staged is gone ({what}): the job did not end, or another write has cleaned up"
+        " after days of silence; write again"
+    )
 
 
 def discard(connection: psycopg.Connection[Any], name: str) -> None:

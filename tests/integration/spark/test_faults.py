@@ -18,6 +18,7 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import register, staging
 from harvest_dagster.spark.binary import encoded
@@ -148,7 +149,7 @@ def test_staged_rows_are_lost(
 def test_what_the_dead_have_left(
     spark: SparkSession, write: Write, database: str, left: Left
 ) -> None:
-    """What a writer staged that is silent for hours goes with the next write; what is new stays."""
+    """What a writer staged that is silent for days goes with the next write; what is new stays."""
     old, _ = plan_of(spark, database)
     plan_of(spark, database)
     since = DEAD_AFTER + timedelta(minutes=1)
@@ -159,6 +160,26 @@ def test_what_the_dead_have_left(
         )
     write(spark.range(1).selectExpr("'v' AS value"), topic="t")
     assert left() == (1, 1)
+
+
+def test_what_waits_for_the_rest(spark: SparkSession, database: str, left: Left) -> None:
+    """What a transaction has staged first stays for as long as it is at work on the rest."""
+    first, _ = plan_of(spark, database)
+    with staging.connect(database) as connection:
+        connection.execute("UPDATE harvest.staged SET touched_at = now() - %s", (2 * DEAD_AFTER,))
+        rest = Staging(staging.new_name(first.write), first.staging.columns)
+        staging.create(connection, first.write, rest, first.outbox)
+        clean(connection)
+    assert left() == (2, 2)
+
+
+def test_what_was_cleaned_up(spark: SparkSession, database: str) -> None:
+    """A task that comes back to a staging table that is gone says so, and what to do."""
+    planned, _ = plan_of(spark, database)
+    with staging.connect(database) as connection:
+        staging.drop(connection, planned.staging.name)
+    with pytest.raises(OutboxError, match=r"what was staged is gone \(.*; write again"):
+        staging.copy(database, planned.staging, [], planned.encoder)
 
 
 def test_a_task_that_does_not_know(spark: SparkSession, database: str, left: Left) -> None:
