@@ -27,7 +27,7 @@ import pyarrow as pa
 from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from harvest_dagster.errors import OutboxError
-from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.dsn import impatient
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows, slices
@@ -35,6 +35,9 @@ from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows, slices
 SCHEMA = "harvest_staging"
 _SQL = statements("harvest_dagster.spark", "staging.sql")
 _ATTEMPT_BITS = 63
+_STALL_MS = "120000"
+"""To TCP a server is also silent while it does not take what a task copies, such as when its disks
+are busy: for so long a task waits for it."""
 
 Encode = Callable[[pa.RecordBatch], Sequence[pa.Array]]
 
@@ -78,7 +81,9 @@ class Staging:
 def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
     """Connect, on the driver or in a task; each statement is a transaction of its own."""
     with psycopg.connect(
-        connection_string(url), autocommit=True, application_name="harvest spark"
+        impatient(url, tcp_user_timeout=_STALL_MS),
+        autocommit=True,
+        application_name="harvest spark",
     ) as connection:
         # Whatever a role or a database has as its own: the moves want to see what was committed.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED

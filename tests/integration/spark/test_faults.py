@@ -271,6 +271,14 @@ def test_a_role_with_another_isolation(database: str, rows: Rows) -> None:
     assert shown == ("read committed",)
 
 
+def test_a_server_that_is_gone_without_a_word(database: str) -> None:
+    """It is given up, but not one that only takes its time with what a task copies."""
+    with staging.connect(database) as connection:
+        found = connection.info.get_parameters()
+    assert found["keepalives_idle"] == found["connect_timeout"] == "10"
+    assert found["tcp_user_timeout"] == "120000"
+
+
 def test_cancelled(
     spark: SparkSession, write: Write, rows: Rows, left: Left, copies: Copies
 ) -> None:
