@@ -14,11 +14,13 @@ the move takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 import psycopg
+from psycopg.errors import DeadlockDetected, SerializationFailure
 from psycopg.rows import class_row
 from psycopg.sql import Composed
 from psycopg.types.json import Jsonb
@@ -33,6 +35,7 @@ from harvest_dagster.text import printable
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
 _SHOWN = 5
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,16 @@ class Written:
 
 
 def commit(connection: psycopg.Connection[Any], request: Request, moves: Sequence[Move]) -> Written:
-    """Write all of it, or tell that it is written."""
+    """Write all of it, or tell that it is written; try again if another writer was in its way."""
+    for _ in range(_TRIES - 1):
+        with suppress(DeadlockDetected, SerializationFailure):
+            return _commit(connection, request, moves)
+    return _commit(connection, request, moves)
+
+
+def _commit(
+    connection: psycopg.Connection[Any], request: Request, moves: Sequence[Move]
+) -> Written:
     with connection.transaction():
         connection.execute(_SQL["lock"].text, (request.keys,))
         known = last_written(connection, request)

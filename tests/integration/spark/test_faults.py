@@ -24,7 +24,7 @@ from harvest_dagster.spark import register, staging
 from harvest_dagster.spark.binary import encoded
 from harvest_dagster.spark.clean import DEAD_AFTER, clean
 from harvest_dagster.spark.commit import Request, commit
-from harvest_dagster.spark.moves import messages_move
+from harvest_dagster.spark.moves import TableMoves, messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import make_plan
 from harvest_dagster.spark.staging import Column, Staging
@@ -250,6 +250,53 @@ def test_two_writes_at_once(spark: SparkSession, write: Write, rows: Rows, left:
         assert rows(ONCE) == [(5000 * times, 5000)]
         rows("DELETE FROM outbox")
     assert left() == (0, 0)
+
+
+def upsert(url: str, start: threading.Barrier, *each: tuple[str, list[int]]) -> None:
+    """Upsert ids into one table after the other, in one transaction."""
+    request, moves = Request(uuid4(), None, TableName("outbox")), []
+    with staging.connect(url) as connection:
+        for table, ids in each:
+            place = Staging(staging.new_name(request.write), (Column("id", "integer"),))
+            staging.create(connection, request.write, place, None)
+            batch = pa.record_batch({"id": pa.array(ids, pa.int32())})
+            done = staging.copy(url, place, [batch], lambda b: [*map(encoded, b.columns)])
+            staging.settle(connection, place, [done])
+            moves.append(TableMoves(connection, TableName(table)).upsert(place, ["id"]))
+        start.wait()
+        commit(connection, request, moves)
+
+
+SLOW = """
+CREATE TABLE one (id int PRIMARY KEY);
+CREATE TABLE two (id int PRIMARY KEY);
+INSERT INTO one VALUES (1), (2);
+INSERT INTO two VALUES (1);
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END $$;
+CREATE TRIGGER slow BEFORE INSERT ON one FOR EACH ROW EXECUTE FUNCTION slow();
+CREATE TRIGGER slow BEFORE INSERT ON two FOR EACH ROW EXECUTE FUNCTION slow()"""
+DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+
+
+@pytest.mark.parametrize(
+    ("deadlocks", "first", "second"),
+    [
+        (0, [("one", [1, 2])], [("one", [2, 1])]),
+        (1, [("one", [1]), ("two", [1])], [("two", [1]), ("one", [1])]),
+    ],
+)
+def test_two_upserts_in_opposite_order(
+    database: str, rows: Rows, deadlocks: int, first: Any, second: Any
+) -> None:
+    """Writers of the same rows wait for each other; where that is a deadlock, one tries again."""
+    rows(SLOW)
+    start = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(upsert, database, start, *each) for each in (first, second)]:
+            done.result()
+    assert rows("SELECT count(*) FROM harvest.written") == [(2,)]
+    until(lambda: rows(DEADLOCKS) == [(deadlocks,)], what="PostgreSQL tells its deadlocks")
 
 
 def test_one_key_of_two_outboxes(spark: SparkSession, write: Write, rows: Rows) -> None:
