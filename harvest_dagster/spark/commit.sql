@@ -40,8 +40,10 @@ DELETE FROM {staging} WHERE harvest_attempt <> ALL (%s)
 -- ends: the first id, and the last
 SELECT min(id), max(id) FROM {staging}
 
--- attach: the table, with its messages, becomes a part of the outbox, under another name
-ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table};
+-- attach: the table, with its messages, becomes a part of the outbox, under another name; a column whose
+-- default is the same for all rows is added without a look at them
+ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table}
+    , ADD COLUMN IF NOT EXISTS create_time timestamptz NOT NULL DEFAULT now();
 ALTER TABLE {staging} RENAME TO {part}
 
 -- types: of a table's columns, without a length: a cast to a length cuts, where an insert complains

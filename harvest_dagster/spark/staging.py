@@ -141,27 +141,33 @@ def _create(
     attaches: bool,
 ) -> None:
     connection.execute(_SQL["register"].text, (staging.name, write))
-    sequence = _sequence(connection, staging, outbox) if outbox and attaches else None
-    if outbox is not None and sequence is not None:
+    attachable = _attachable(connection, staging, outbox) if outbox and attaches else None
+    if outbox is not None and attachable is not None:
+        sequence, is_plain_time = attachable
         part = _SQL["create_part"].sql(
             staging=staging.table, table=outbox, sequence=Literal(sequence)
         )
         connection.execute(part)
+        if is_plain_time:
+            connection.execute(_SQL["without_time"].sql(staging=staging.table))
         return
     source = SQL("") if outbox is None else _SQL["source"].sql(table=outbox)
     columns = SQL(", ").join(column.sql() for column in staging.columns)
     connection.execute(_SQL["create"].sql(staging=staging.table, columns=columns, source=source))
 
 
-def _sequence(
+def _attachable(
     connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
-) -> str | None:
-    """Tell where the outbox has its ids from, if what is staged may become a part of it."""
+) -> tuple[str, bool] | None:
+    """Tell where the outbox has its ids from, if what is staged may become a part of it.
+
+    And whether it has its times from `now()` alone.
+    """
     if any(column.type is not None for column in staging.columns):  # it is to be sorted
         return None
     names = [column.name for column in staging.columns]
     row = connection.execute(_SQL["attachable"].text, (outbox.sql, names)).fetchone()
-    return row[0] if row else None
+    return row if row and row[0] else None
 
 
 def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: Encode) -> Staged:
