@@ -6,7 +6,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from assets.days import DAYS
 from assets.files import write_files
-from harvest_dagster.orchestration import Repeat, stash_key, stash_report
+from harvest_dagster.orchestration import Repeat, stash_report
 from harvest_dagster.spark import progress, register, transaction
 from resources.lake import Lake
 from resources.shop import Shop
@@ -59,12 +59,8 @@ def daily_sales(
     messages = sales.select(F.col("customer").alias("key"), F.struct("*").alias("value"))
     shop.database.execute(DAILY_SALES)
     shop.kafka.ensure_topic("daily-sales")
-    with transaction(
-        spark.spark_session,
-        key=stash_key(context),
-        on_repeat=config.on_repeat,
-        **shop.outbox.options(),
-    ) as write:
+    options = config.options(context) | shop.outbox.options()
+    with transaction(spark.spark_session, **options) as write:
         write.replace(sales, "daily_sales", day=day)
         write.stash(messages, topic="daily-sales")
     return dg.MaterializeResult(
@@ -96,12 +92,8 @@ def large_orders(
         F.col("customer").alias("key"), F.struct("order", "cents", "at").alias("value"), "at"
     )
     shop.kafka.ensure_topic("large-orders")
-    with transaction(
-        spark.spark_session,
-        key=stash_key(context),
-        on_repeat=config.on_repeat,
-        **shop.outbox.options(),
-    ) as write:
+    options = config.options(context) | shop.outbox.options()
+    with transaction(spark.spark_session, **options) as write:
         write.stash(large, topic="large-orders", order_by=["at"])
     return dg.MaterializeResult(
         metadata={**stash_report(write, sample=large), "topic": "large-orders"}

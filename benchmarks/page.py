@@ -108,8 +108,8 @@ _HEAD = """# Benchmarks
 this page. Contenders take turns, and each figure is the median of so many runs as its row tells:
 read the ratios, since the absolute figures are those of this machine on that day. What is **bold**
 misses its target; a moonshot is what would be better still. [The raw figures](benchmarks.json) have
-each run's, and what each part was run with. [Where the time goes](explanation/speed.md) is a page of
-its own.
+each run's, and what each part was run with. [Where the time goes](explanation/speed.md) is another
+page.
 """
 
 

@@ -11,26 +11,16 @@ from typing import Any
 import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.errors import KafkaError as OurKafkaError
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
 from harvest_dagster.kafka.refusals import told
 from harvest_dagster.kafka.settings import client_settings, make
-from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.dsn import impatient
 from harvest_dagster.postgres.statements import statements
 
 _PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
-_CONNECT_SECONDS = 10
-_SILENCE = {
-    "tcp_user_timeout": 10_000,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-}
-"""How long a server's machine may say nothing at all. One that is gone without a word would hold a
-stage up for a quarter of an hour or more, if it were for the system. A user may say otherwise."""
 _INIT_SECONDS = 30.0
 _LARGEST = 1_000_000_000
 _WAITS_MS = int(1000 * TRUST_MARGIN_SECONDS)
@@ -132,11 +122,9 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
 
     So no lock outlives a statement, whatever becomes of this process in between.
     """
-    given = conninfo_to_dict(connection_string(config.postgres.get_secret_value()))
     connection = psycopg.connect(
-        make_conninfo("", **{**_SILENCE, **given}),
+        impatient(config.postgres.get_secret_value()),
         autocommit=True,
-        connect_timeout=_CONNECT_SECONDS,
         application_name=f"harvest {config.name} {what}"[:63],
         prepare_threshold=1,
     )

@@ -18,6 +18,14 @@ class Repeat(dg.Config):
 
     on_repeat: Literal["skip", "again", "error"] = "skip"
 
+    def options(self, context: dg.AssetExecutionContext) -> dict[str, Any]:
+        """Tell `transaction` the key, and what to do about a repetition, once for each launch.
+
+        A run that is executed again has the configuration of the first, though nobody asked twice.
+        """
+        launch = _first_run(context)
+        return {"key": stash_key(context), "on_repeat": self.on_repeat, "launch": launch}
+
 
 class Written(Protocol):
     """What a write has done."""
@@ -51,8 +59,8 @@ class Frame(Protocol):
     def take(self, num: int) -> Iterable[Any]: ...  # noqa: D102
 
 
-def stash_key(context: dg.AssetExecutionContext) -> str:
-    """Name what is stashed once: an asset's partition, or the range of them; without any, its run.
+def stash_key(context: dg.AssetExecutionContext) -> str | list[str]:
+    """Name what is stashed once: an asset's partition, or each of a range; without any, its run.
 
     A run that is executed again, from failure or from the start, has the name of the first.
     """
@@ -60,9 +68,13 @@ def stash_key(context: dg.AssetExecutionContext) -> str:
     if context.has_partition_key:
         return f"{asset}/{context.partition_key}"
     if context.has_partition_key_range:
-        range_ = context.partition_key_range
-        return f"{asset}/{range_.start}...{range_.end}"
-    return f"{asset}/{context.run.root_run_id or context.run.run_id}"
+        keys = [f"{asset}/{partition}" for partition in context.partition_keys]
+        return keys[0] if len(keys) == 1 else keys
+    return f"{asset}/{_first_run(context)}"
+
+
+def _first_run(context: dg.AssetExecutionContext) -> str:
+    return context.run.root_run_id or context.run.run_id
 
 
 def stash_report(
@@ -78,7 +90,9 @@ def stash_report(
     if written.first_id is not None:
         told["ids"] = f"{written.first_id:,} to {written.last_id:,}"
     if written.repeated:
-        told["repeated"] = "stashed before: nothing was written; on_repeat: again writes it again"
+        told["repeated"] = (
+            "stashed before: nothing was written; a new run with on_repeat: again writes it again"
+        )
     for table, rows in written.tables.items():
         told[f"rows in {table}"] = rows
     if sample is not None and not written.repeated:

@@ -19,7 +19,8 @@ from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.staging import SCHEMA, connect, discard, drop
 
-DEAD_AFTER = timedelta(hours=6)
+DEAD_AFTER = timedelta(days=2)
+"""A write says that it is alive when a task has ended, and a task may be at work for long."""
 _SQL = statements("harvest_dagster.spark", "clean.sql")
 
 

@@ -1,5 +1,8 @@
--- dead: staging tables whose writers have been silent for so long that they are dead
-SELECT name FROM harvest.staged WHERE touched_at < now() - %s ORDER BY touched_at LIMIT 100
+-- dead: staging tables whose writers have been silent for so long that they are dead; what a transaction
+-- has staged first may wait for long until it has staged the rest
+SELECT unnest(array_agg(name)) FROM harvest.staged
+ GROUP BY write HAVING max(touched_at) < now() - %s
+ ORDER BY max(touched_at) LIMIT 100
 
 -- parts: tables of ours that are attached to an outbox
 SELECT c.relname

@@ -1,11 +1,11 @@
 """The commit: one transaction that moves what was staged, and remembers under which key.
 
-1. take the key's lock, so that of two writers of one key the second sees what the first did;
+1. take the locks of its keys, so that of two writers of one key the second sees what the first did;
 2. look whether it is written already: by this very write (Spark may ask twice), or by another one
    (then `on_repeat` decides);
 3. move rows, then move or attach messages, and count: what a crash of PostgreSQL took from
    unlogged staging tables would be missed here, and nothing is written;
-4. record the key.
+4. record the keys.
 
 It runs on the driver, or in the process that Spark starts for a commit, and blocks for as long as
 the move takes.
@@ -14,11 +14,13 @@ the move takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 import psycopg
+from psycopg.errors import DeadlockDetected, SerializationFailure
 from psycopg.rows import class_row
 from psycopg.sql import Composed
 from psycopg.types.json import Jsonb
@@ -32,6 +34,8 @@ from harvest_dagster.spark.staging import Staging, settled
 from harvest_dagster.text import printable
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
+_SHOWN = 5
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ class Request:
     """A write that wants to be committed."""
 
     write: UUID
-    key: str | None
+    key: str | Sequence[str] | None
+    """Several, where it is of several partitions, each of which may come alone another time."""
     outbox: TableName
     on_repeat: OnRepeat = "skip"
     attach_from: int = ATTACH_FROM
@@ -61,9 +66,16 @@ class Request:
     """Which stream, by the id that its checkpoint gives it."""
 
     @property
+    def keys(self) -> list[str]:
+        """Tell the keys, if need be one that nobody else has."""
+        key = self.key if self.key is not None else str(self.write)
+        return [key] if isinstance(key, str) else [*dict.fromkeys(key)]
+
+    @property
     def known_as(self) -> str:
-        """Tell the key, if need be one that nobody else has."""
-        return self.key if self.key is not None else str(self.write)
+        """Tell the keys as an error shows them."""
+        first, last = self.keys[0], self.keys[-1]
+        return printable(first if first == last else f"{first} … {last}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +96,18 @@ class Written:
 
 
 def commit(connection: psycopg.Connection[Any], request: Request, moves: Sequence[Move]) -> Written:
-    """Write all of it, or tell that it is written."""
+    """Write all of it, or tell that it is written; try again if another writer was in its way."""
+    for _ in range(_TRIES - 1):
+        with suppress(DeadlockDetected, SerializationFailure):
+            return _commit(connection, request, moves)
+    return _commit(connection, request, moves)
+
+
+def _commit(
+    connection: psycopg.Connection[Any], request: Request, moves: Sequence[Move]
+) -> Written:
     with connection.transaction():
-        connection.execute(_SQL["lock"].text, (request.known_as,))
+        connection.execute(_SQL["lock"].text, (request.keys,))
         known = last_written(connection, request)
         if known is not None and is_repeated(known, request):
             return replace(known, repeated=True)
@@ -98,12 +119,15 @@ def commit(connection: psycopg.Connection[Any], request: Request, moves: Sequenc
 
 
 def last_written(connection: psycopg.Connection[Any], request: Request) -> Written | None:
-    """Tell the last write of a request's key; raise if it is a key of another outbox."""
+    """Tell the last write of a request's keys; raise if one is a key of another outbox."""
     with connection.cursor(row_factory=class_row(Written)) as cursor:
-        known = cursor.execute(_SQL["written"].text, (request.known_as,)).fetchone()
-    if known is not None and known.outbox != str(request.outbox):
-        _refuse_another(connection, known, request)
-    return known
+        found = cursor.execute(_SQL["written"].text, (request.keys,)).fetchall()
+    for known in found:
+        if known.outbox != str(request.outbox):
+            _refuse_another(connection, known, request)
+    if 0 < len(found) < len(request.keys) and request.on_repeat != "again":
+        _refuse_some(connection, request)
+    return found[-1] if found else None
 
 
 def _refuse_another(connection: psycopg.Connection[Any], known: Written, request: Request) -> None:
@@ -111,9 +135,20 @@ def _refuse_another(connection: psycopg.Connection[Any], known: Written, request
     row = connection.execute(_SQL["is_another"].text, names).fetchone()
     if row and row[0]:
         raise OutboxError(
-            f"key: {printable(request.known_as)} was written with the outbox {known.outbox}, and"
+            f"key: {request.known_as} was written with the outbox {known.outbox}, and"
             f" now comes {request.outbox}: a key belongs to one outbox; give another key"
         )
+
+
+def _refuse_some(connection: psycopg.Connection[Any], request: Request) -> None:
+    """Refuse what is written in part: to skip it would lose the rest, to write it would double."""
+    keys = [key for (key,) in connection.execute(_SQL["known"].text, (request.keys,))]
+    more = f" and {len(keys) - _SHOWN:,} more" if len(keys) > _SHOWN else ""
+    raise OutboxError(
+        f"key: of the {len(request.keys):,} keys {request.known_as} some were written already:"
+        f" {printable(', '.join(keys[:_SHOWN]))}{more}; write the others without these, or give"
+        " onRepeat again, which writes all of them again"
+    )
 
 
 def is_repeated(known: Written, request: Request) -> bool:
@@ -124,11 +159,11 @@ def is_repeated(known: Written, request: Request) -> bool:
         return _is_replayed(known, request, request.batch)
     if known.stream is not None:
         raise OutboxError(
-            f"key: {printable(request.known_as)} is that of a stream; give this write another key"
+            f"key: {request.known_as} is that of a stream; give this write another key"
         )
     if request.on_repeat == "error":
         raise OutboxError(
-            f"key: {printable(request.known_as)} was written already, {known.messages:,} messages"
+            f"key: {request.known_as} was written already, {known.messages:,} messages"
             f" and {sum(known.tables.values()):,} rows; give another key, or onRepeat skip or again"
         )
     return request.on_repeat == "skip"
@@ -139,7 +174,7 @@ def _is_replayed(known: Written, request: Request, batch: int) -> bool:
     is_other = known.stream != request.stream and (known.stream is not None or batch <= known.batch)
     if is_other or batch < known.batch:
         raise OutboxError(
-            f"key: the stream {printable(request.known_as)} has committed batch {known.batch}, and"
+            f"key: the stream {request.known_as} has committed batch {known.batch}, and"
             f" now comes batch {batch} of another checkpoint: go on from the right one, or begin"
             " anew under another key"
         )
@@ -198,7 +233,7 @@ def _with_messages(written: Written, count: int, first: int | None, last: int | 
 
 
 def _record(connection: psycopg.Connection[Any], request: Request, written: Written) -> None:
-    passing = {"key": request.known_as, "passing": request.key is None}
-    row = {**asdict(written), **passing, "tables": Jsonb(written.tables)}
-    connection.execute(_SQL["record"].text, row)
+    row = {**asdict(written), "tables": Jsonb(written.tables), "passing": request.key is None}
+    with connection.cursor() as cursor:
+        cursor.executemany(_SQL["record"].text, [{**row, "key": key} for key in request.keys])
     connection.execute(_SQL["forget_passing"].text)

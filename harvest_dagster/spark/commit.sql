@@ -1,10 +1,18 @@
--- lock: writes of one key go one after the other
-SELECT pg_advisory_xact_lock(hashtextextended('harvest.written ' || %s, 0))
+-- lock: writes of one key go one after the other; locks are taken in one order, so that none is a deadlock
+SELECT pg_advisory_xact_lock(lock)
+  FROM (SELECT DISTINCT hashtextextended('harvest.written ' || key, 0) AS lock
+          FROM unnest(%s::text[]) AS key
+         ORDER BY lock) AS ordered
 
--- written: the last write of a key
+-- written: the last write of each key, the newest last; behind all one of a stream, whose key is its own
 SELECT write, batch, outbox, messages, first_id, last_id, tables
      , harvest_written.stream, harvest_written.total -- so that an error says where they are missing
-  FROM harvest.written AS harvest_written WHERE key = %s
+  FROM harvest.written AS harvest_written
+ WHERE key = ANY (%s)
+ ORDER BY stream IS NOT NULL, at
+
+-- known: which keys were written
+SELECT key FROM harvest.written WHERE key = ANY (%s) ORDER BY key
 
 -- is_another: whether two names are those of two tables
 SELECT to_regclass(%s) <> to_regclass(%s)
@@ -32,8 +40,10 @@ DELETE FROM {staging} WHERE harvest_attempt <> ALL (%s)
 -- ends: the first id, and the last
 SELECT min(id), max(id) FROM {staging}
 
--- attach: the table, with its messages, becomes a part of the outbox, under another name
-ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table};
+-- attach: the table, with its messages, becomes a part of the outbox, under another name; a column whose
+-- default is the same for all rows is added without a look at them
+ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table}
+    , ADD COLUMN IF NOT EXISTS create_time timestamptz NOT NULL DEFAULT now();
 ALTER TABLE {staging} RENAME TO {part}
 
 -- types: of a table's columns, without a length: a cast to a length cuts, where an insert complains

@@ -72,8 +72,8 @@ class TableMoves:
         rest = [column.name for column in staging.columns if column.name not in key]
         # Where all is key, it is updated to itself: to do nothing would not count the row.
         update = _COMMA.join(SQL("{0} = EXCLUDED.{0}").format(_name(name)) for name in rest or key)
-        conflict = SQL("ON CONFLICT ({}) DO UPDATE SET {}").format(
-            _COMMA.join(map(_name, key)), update
+        conflict = SQL("{} ON CONFLICT ({}) DO UPDATE SET {}").format(
+            self._in_order(staging, key), _COMMA.join(map(_name, key)), update
         )
         return self._move(staging, conflict)
 
@@ -98,6 +98,11 @@ class TableMoves:
             conflict=conflict,
         )
         return Move(staging, self._table, insert, are_messages=False, vacate=vacate, place=place)
+
+    def _in_order(self, staging: Staging, key: Sequence[str]) -> Composable:
+        """Have all writers take the rows of a table in one order, so that none is a deadlock."""
+        by = sorted((c for c in staging.columns if c.name in key), key=lambda c: c.name)
+        return SQL("ORDER BY {}").format(_COMMA.join(map(self._value, by))) if by else SQL("")
 
     def _value(self, column: Column) -> Composable:
         """Cast to the column's own type, whose length the insert then checks."""

@@ -27,7 +27,7 @@ import pyarrow as pa
 from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from harvest_dagster.errors import OutboxError
-from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.dsn import impatient
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows, slices
@@ -35,6 +35,9 @@ from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows, slices
 SCHEMA = "harvest_staging"
 _SQL = statements("harvest_dagster.spark", "staging.sql")
 _ATTEMPT_BITS = 63
+_STALL_MS = "120000"
+"""To TCP a server is also silent while it does not take what a task copies, such as when its disks
+are busy: for so long a task waits for it."""
 
 Encode = Callable[[pa.RecordBatch], Sequence[pa.Array]]
 
@@ -78,7 +81,9 @@ class Staging:
 def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
     """Connect, on the driver or in a task; each statement is a transaction of its own."""
     with psycopg.connect(
-        connection_string(url), autocommit=True, application_name="harvest spark"
+        impatient(url, tcp_user_timeout=_STALL_MS),
+        autocommit=True,
+        application_name="harvest spark",
     ) as connection:
         # Whatever a role or a database has as its own: the moves want to see what was committed.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
@@ -91,6 +96,8 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
         ) as error:
             if "harvest" not in str(error):
                 raise
+            if isinstance(error, psycopg.errors.UndefinedTable) and f"{SCHEMA}." in str(error):
+                raise _gone(" ".join(str(error).split())) from None
             raise OutboxError(
                 f"{' '.join(str(error).split())}: run `harvest outbox migrate`"
             ) from None
@@ -134,27 +141,33 @@ def _create(
     attaches: bool,
 ) -> None:
     connection.execute(_SQL["register"].text, (staging.name, write))
-    sequence = _sequence(connection, staging, outbox) if outbox and attaches else None
-    if outbox is not None and sequence is not None:
+    attachable = _attachable(connection, staging, outbox) if outbox and attaches else None
+    if outbox is not None and attachable is not None:
+        sequence, is_plain_time = attachable
         part = _SQL["create_part"].sql(
             staging=staging.table, table=outbox, sequence=Literal(sequence)
         )
         connection.execute(part)
+        if is_plain_time:
+            connection.execute(_SQL["without_time"].sql(staging=staging.table))
         return
     source = SQL("") if outbox is None else _SQL["source"].sql(table=outbox)
     columns = SQL(", ").join(column.sql() for column in staging.columns)
     connection.execute(_SQL["create"].sql(staging=staging.table, columns=columns, source=source))
 
 
-def _sequence(
+def _attachable(
     connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
-) -> str | None:
-    """Tell where the outbox has its ids from, if what is staged may become a part of it."""
+) -> tuple[str, bool] | None:
+    """Tell where the outbox has its ids from, if what is staged may become a part of it.
+
+    And whether it has its times from `now()` alone.
+    """
     if any(column.type is not None for column in staging.columns):  # it is to be sorted
         return None
     names = [column.name for column in staging.columns]
     row = connection.execute(_SQL["attachable"].text, (outbox.sql, names)).fetchone()
-    return row[0] if row else None
+    return row if row and row[0] else None
 
 
 def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: Encode) -> Staged:
@@ -186,11 +199,15 @@ def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list
     """Tell the attempts that count, and how many rows they have staged."""
     found = connection.execute(_SQL["settled"].text, (staging.name,)).fetchone()
     if found is None:
-        raise OutboxError(
-            f"what was staged in {staging.table} is gone: the job did not end, or another write has"
-            " cleaned up after hours of silence; write again"
-        )
+        raise _gone(str(staging.table))
     return found[0], found[1]
+
+
+def _gone(what: str) -> OutboxError:
+    return OutboxError(
+        f"what was staged is gone ({what}): the job did not end, or another write has cleaned up"
+        " after days of silence; write again"
+    )
 
 
 def discard(connection: psycopg.Connection[Any], name: str) -> None:

@@ -14,8 +14,21 @@ SELECT 0::bigint AS harvest_attempt, {columns} {source} WITH NO DATA
 -- source: what a staging table takes its columns' types from
 FROM {table}
 
--- attachable: whether a table like the outbox can become a part of it, by this role's hand
+-- attachable: whether a table like the outbox can become a part of it, by this role's hand; and whether its
+-- create_time is now() and no more, so that a part may have it from its commit
 SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
+     , EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON (adrelid, adnum) = (attrelid, attnum)
+                WHERE a.attrelid = c.oid AND a.attname = 'create_time'
+                  AND a.atttypid = 'timestamptz'::regtype
+                  AND pg_get_expr(d.adbin, d.adrelid) IN ('now()', 'CURRENT_TIMESTAMP')
+                  AND NOT EXISTS (SELECT FROM pg_depend p -- an index, a constraint, a generated column
+                                    LEFT JOIN pg_constraint k
+                                      ON (p.classid, p.objid) = ('pg_constraint'::regclass, k.oid)
+                                   WHERE p.refclassid = 'pg_class'::regclass
+                                     AND (p.refobjid, p.refobjsubid) = (c.oid, a.attnum::int)
+                                     AND p.classid <> 'pg_rewrite'::regclass
+                                     AND (p.classid, p.objid) <> ('pg_attrdef'::regclass, d.oid)
+                                     AND k.contype IS DISTINCT FROM 'n'))
   FROM pg_class c
  WHERE c.oid = to_regclass(%s)
    AND c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relrowsecurity
@@ -33,6 +46,9 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
 CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS
                       , harvest_attempt bigint) WITH (autovacuum_enabled = off);
  ALTER TABLE {staging} ALTER id SET DEFAULT nextval({sequence})
+
+-- without_time: until its commit, so that messages are as old as their commit, and not as their tasks
+ALTER TABLE {staging} DROP COLUMN create_time
 
 -- copy: what a task writes
 COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.postgres.names import TableName
@@ -151,22 +151,31 @@ class Transaction:
 def transaction(
     spark: SparkSession,
     *,
-    key: str | None = None,
+    key: str | Sequence[str] | None = None,
     on_repeat: OnRepeat = "skip",
+    launch: str | None = None,
     url: str | None = None,
     outbox: str | None = None,
 ) -> Iterator[Transaction]:
     """Write tables and messages together, or nothing.
 
     With a `key` it is written once, whoever tries again: `on_repeat` tells whether to skip what was
-    written before (without running Spark), to write it again, or to raise. Without `url` and
-    `outbox` the settings' own are used, also by Spark's server where that is another machine.
+    written before (without running Spark), to write it again, or to raise. Of several keys, as of a
+    range of partitions, all must be new, or all written before, unless it is `again`. `launch`
+    names who asks for that: tried again under the same name, it is not written once more.
+
+    Without `url` and `outbox` the settings' own are used, also by Spark's server where that is
+    another machine.
     """
+    if key is not None and not key:
+        raise ConfigError("key: it is empty; give a text, or nothing for a write without a key")
     register(spark)
     options = Options.read(
         {name: given for name, given in (("url", url), ("outbox", outbox)) if given}
     )
     request = Request(uuid4(), key, options.outbox_table().table, on_repeat)
+    if launch is not None and key is not None:
+        request = replace(request, write=_write_of(launch, request))
     with connect(options.postgres()) as connection:
         known = last_written(connection, request)
     repeated = known is not None and is_repeated(known, request)
@@ -178,3 +187,8 @@ def transaction(
         write.finish()
     finally:
         write.close()
+
+
+def _write_of(launch: str, request: Request) -> UUID:
+    """Give whatever is tried again for one launch the same id, by which a commit knows it."""
+    return uuid5(NAMESPACE_OID, "\n".join([launch, request.on_repeat, *request.keys]))

@@ -18,12 +18,13 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import register, staging
 from harvest_dagster.spark.binary import encoded
 from harvest_dagster.spark.clean import DEAD_AFTER, clean
 from harvest_dagster.spark.commit import Request, commit
-from harvest_dagster.spark.moves import messages_move
+from harvest_dagster.spark.moves import TableMoves, messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import make_plan
 from harvest_dagster.spark.staging import Column, Staging
@@ -148,7 +149,7 @@ def test_staged_rows_are_lost(
 def test_what_the_dead_have_left(
     spark: SparkSession, write: Write, database: str, left: Left
 ) -> None:
-    """What a writer staged that is silent for hours goes with the next write; what is new stays."""
+    """What a writer staged that is silent for days goes with the next write; what is new stays."""
     old, _ = plan_of(spark, database)
     plan_of(spark, database)
     since = DEAD_AFTER + timedelta(minutes=1)
@@ -159,6 +160,26 @@ def test_what_the_dead_have_left(
         )
     write(spark.range(1).selectExpr("'v' AS value"), topic="t")
     assert left() == (1, 1)
+
+
+def test_what_waits_for_the_rest(spark: SparkSession, database: str, left: Left) -> None:
+    """What a transaction has staged first stays for as long as it is at work on the rest."""
+    first, _ = plan_of(spark, database)
+    with staging.connect(database) as connection:
+        connection.execute("UPDATE harvest.staged SET touched_at = now() - %s", (2 * DEAD_AFTER,))
+        rest = Staging(staging.new_name(first.write), first.staging.columns)
+        staging.create(connection, first.write, rest, first.outbox)
+        clean(connection)
+    assert left() == (2, 2)
+
+
+def test_what_was_cleaned_up(spark: SparkSession, database: str) -> None:
+    """A task that comes back to a staging table that is gone says so, and what to do."""
+    planned, _ = plan_of(spark, database)
+    with staging.connect(database) as connection:
+        staging.drop(connection, planned.staging.name)
+    with pytest.raises(OutboxError, match=r"what was staged is gone \(.*; write again"):
+        staging.copy(database, planned.staging, [], planned.encoder)
 
 
 def test_a_task_that_does_not_know(spark: SparkSession, database: str, left: Left) -> None:
@@ -231,6 +252,53 @@ def test_two_writes_at_once(spark: SparkSession, write: Write, rows: Rows, left:
     assert left() == (0, 0)
 
 
+def upsert(url: str, start: threading.Barrier, *each: tuple[str, list[int]]) -> None:
+    """Upsert ids into one table after the other, in one transaction."""
+    request, moves = Request(uuid4(), None, TableName("outbox")), []
+    with staging.connect(url) as connection:
+        for table, ids in each:
+            place = Staging(staging.new_name(request.write), (Column("id", "integer"),))
+            staging.create(connection, request.write, place, None)
+            batch = pa.record_batch({"id": pa.array(ids, pa.int32())})
+            done = staging.copy(url, place, [batch], lambda b: [*map(encoded, b.columns)])
+            staging.settle(connection, place, [done])
+            moves.append(TableMoves(connection, TableName(table)).upsert(place, ["id"]))
+        start.wait()
+        commit(connection, request, moves)
+
+
+SLOW = """
+CREATE TABLE one (id int PRIMARY KEY);
+CREATE TABLE two (id int PRIMARY KEY);
+INSERT INTO one VALUES (1), (2);
+INSERT INTO two VALUES (1);
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END $$;
+CREATE TRIGGER slow BEFORE INSERT ON one FOR EACH ROW EXECUTE FUNCTION slow();
+CREATE TRIGGER slow BEFORE INSERT ON two FOR EACH ROW EXECUTE FUNCTION slow()"""
+DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+
+
+@pytest.mark.parametrize(
+    ("deadlocks", "first", "second"),
+    [
+        (0, [("one", [1, 2])], [("one", [2, 1])]),
+        (1, [("one", [1]), ("two", [1])], [("two", [1]), ("one", [1])]),
+    ],
+)
+def test_two_upserts_in_opposite_order(
+    database: str, rows: Rows, deadlocks: int, first: Any, second: Any
+) -> None:
+    """Writers of the same rows wait for each other; where that is a deadlock, one tries again."""
+    rows(SLOW)
+    start = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(upsert, database, start, *each) for each in (first, second)]:
+            done.result()
+    assert rows("SELECT count(*) FROM harvest.written") == [(2,)]
+    until(lambda: rows(DEADLOCKS) == [(deadlocks,)], what="PostgreSQL tells its deadlocks")
+
+
 def test_one_key_of_two_outboxes(spark: SparkSession, write: Write, rows: Rows) -> None:
     """A key that was written with another outbox is refused, and not taken for a repetition."""
     frame = spark.range(3).selectExpr("string(id) AS key", "'v' AS value")
@@ -248,6 +316,14 @@ def test_a_role_with_another_isolation(database: str, rows: Rows) -> None:
     with staging.connect(database) as connection, connection.transaction():
         shown = connection.execute("SHOW transaction_isolation").fetchone()
     assert shown == ("read committed",)
+
+
+def test_a_server_that_is_gone_without_a_word(database: str) -> None:
+    """It is given up, but not one that only takes its time with what a task copies."""
+    with staging.connect(database) as connection:
+        found = connection.info.get_parameters()
+    assert found["keepalives_idle"] == found["connect_timeout"] == "10"
+    assert found["tcp_user_timeout"] == "120000"
 
 
 def test_cancelled(

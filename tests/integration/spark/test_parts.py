@@ -116,6 +116,36 @@ def test_indexes(database: str, rows: Rows) -> None:
     ]
 
 
+def test_times(database: str, rows: Rows) -> None:
+    """Messages of a part are as old as its commit, like those that are moved."""
+    planned = plan(database)
+    done = stage(planned, 0, 2)
+    rows("CREATE TABLE began AS SELECT clock_timestamp() AS at")
+    finish(planned, done)
+    assert rows("SELECT count(*) FROM outbox, began WHERE create_time > at") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "ADD UNIQUE (create_time, id)",
+        "ADD CHECK (create_time > '2000-01-01')",
+        "ADD own timestamp GENERATED ALWAYS AS (create_time AT TIME ZONE 'UTC') STORED",
+        "ALTER create_time SET DEFAULT clock_timestamp()",
+        "DROP create_time",
+    ],
+)
+def test_times_of_their_own(database: str, rows: Rows, own: str) -> None:
+    """Where more hangs on the times of an outbox, a part is attached with it."""
+    rows(f"ALTER TABLE outbox {own}")
+    planned = plan(database)
+    finish(planned, stage(planned, 0, 2))
+    assert rows(f"SELECT ({PARTS}), (SELECT count(*) FROM outbox)") == [(1, 2)]
+    indexes = "SELECT count(*) FROM pg_index WHERE indrelid = {}::regclass"
+    part = f"'harvest_staging.part_{planned.staging.name}'"
+    assert rows(indexes.format(part)) == rows(indexes.format("'outbox'"))
+
+
 def test_what_is_not_drained_stays(database: str, rows: Rows) -> None:
     """A part of which something is left is not dropped."""
     planned = plan(database)

@@ -168,6 +168,57 @@ def test_repeated_by_mistake(spark: SparkSession, database: str) -> None:
         transaction(spark, url=database, key="day 1", on_repeat="error").__enter__()
 
 
+def test_again_once_for_each_launch(
+    spark: SparkSession, database: str, stashed: Stashed, left: Left
+) -> None:
+    """What is tried again for one launch writes once, be two of its tries at work at once."""
+
+    def again(launch: str) -> Any:
+        return transaction(spark, url=database, key="k", on_repeat="again", launch=launch)
+
+    with again("monday") as slow:
+        slow.stash(events(spark), topic="sales")
+        for _ in range(2):
+            with again("monday") as write:
+                write.stash(events(spark), topic="sales")
+    assert (slow.written.repeated, write.written.repeated) == (True, True)
+    assert (len(stashed()), left()) == (3, (0, 0))
+    with again("tuesday") as write:
+        write.stash(events(spark), topic="sales")
+    assert (len(stashed()), write.written.repeated) == (6, False)
+
+
+def test_several_keys(spark: SparkSession, database: str, stashed: Stashed) -> None:
+    """What is written under several keys is written under each of them, by whom it may be."""
+    for key, repeated in ((["day 1", "day 2"], False), ("day 2", True), (["day 2", "day 1"], True)):
+        with transaction(spark, url=database, key=key) as write:
+            write.stash(events(spark), topic="sales")
+        assert write.written.repeated == repeated
+    assert len(stashed()) == 3
+
+
+def test_several_keys_of_which_some_are_known(
+    spark: SparkSession, database: str, stashed: Stashed
+) -> None:
+    """Where only some were written, the write is refused with their names, but for `again`."""
+    with transaction(spark, url=database, key="day 2") as write:
+        write.stash(events(spark), topic="sales")
+    days = ["day 1", "day 2", "day 3"]
+    with pytest.raises(OutboxError, match="day 1 … day 3 some were written already: day 2;"):
+        transaction(spark, url=database, key=days).__enter__()
+    for on_repeat, repeated in (("again", False), ("skip", True)):
+        with transaction(spark, url=database, key=days, on_repeat=on_repeat) as write:  # type: ignore[arg-type]
+            write.stash(events(spark), topic="sales")
+        assert write.written.repeated == repeated
+    assert len(stashed()) == 6
+
+
+def test_no_keys(spark: SparkSession, database: str) -> None:
+    """A list of keys that is empty does not pass for a write that nobody repeats."""
+    with pytest.raises(ConfigError, match="key: it is empty"):
+        transaction(spark, url=database, key=[]).__enter__()
+
+
 def test_a_failed_write_can_be_repeated(
     spark: SparkSession, database: str, stashed: Stashed, left: Left
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from harvest_dagster import ConfigError
-from harvest_dagster.postgres.dsn import connection_string, masked
+from harvest_dagster.postgres.dsn import connection_string, impatient, masked
 
 SECRET = "hunter2"  # noqa: S105 - what must not be shown
 README = "host=localhost port=5432 user=postgres password= dbname=postgres sslmode=disable"
@@ -34,6 +34,19 @@ def test_goharvest() -> None:
         "password": "",
         "dbname": "postgres",
         "sslmode": "disable",
+    }
+
+
+def test_who_does_not_wait_for_long() -> None:
+    """A machine that is silent is given up in time, for which the user's word counts the most."""
+    found = conninfo_to_dict(impatient("host=h keepalives_count=9", tcp_user_timeout="7"))
+    assert found == {
+        "host": "h",
+        "connect_timeout": "10",
+        "tcp_user_timeout": "7",
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "9",
     }
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
+import pytest
 
-from harvest_dagster.orchestration import stash_key, stash_report
+from harvest_dagster.orchestration import Repeat, stash_key, stash_report
 
 
 @dataclass
@@ -57,9 +58,9 @@ def test_what_was_stashed_before() -> None:
     assert "sample" not in told
 
 
-def keys(*, partition: str | None) -> list[str]:
+def keys(*, partition: str | None) -> list[Any]:
     """The keys of an asset in two runs."""
-    found: list[str] = []
+    found: list[Any] = []
     days = dg.DailyPartitionsDefinition("2026-01-01") if partition else None
 
     @dg.asset(partitions_def=days)
@@ -83,9 +84,10 @@ def test_without_partitions_each_run_has_a_key() -> None:
     assert first != second
 
 
-def test_a_range_of_partitions_has_one_key() -> None:
-    """A back-fill of several partitions in one run has a key, which its repetition has too."""
-    found: list[str] = []
+@pytest.mark.parametrize("end", ["2026-01-02", "2026-01-04"])
+def test_a_range_of_partitions(end: str) -> None:
+    """A back-fill of several partitions in one run has the key of each, as if it came alone."""
+    found: list[Any] = []
 
     @dg.asset(partitions_def=dg.DailyPartitionsDefinition("2026-01-01"))
     def sales(context: dg.AssetExecutionContext) -> None:
@@ -93,8 +95,37 @@ def test_a_range_of_partitions_has_one_key() -> None:
 
     tags = {
         "dagster/asset_partition_range_start": "2026-01-02",
-        "dagster/asset_partition_range_end": "2026-01-04",
+        "dagster/asset_partition_range_end": end,
     }
-    for _ in range(2):
-        dg.materialize([sales], tags=tags)
-    assert found == ["sales/2026-01-02...2026-01-04"] * 2
+    dg.materialize([sales], tags=tags)
+    days = [f"sales/2026-01-0{day}" for day in (2, 3, 4)]
+    assert found == [days[0] if end == "2026-01-02" else days]
+
+
+@dg.asset
+def told(context: dg.AssetExecutionContext, config: Repeat) -> dg.MaterializeResult[None]:
+    """Tells what it gives a transaction."""
+    return dg.MaterializeResult(metadata=config.options(context))
+
+
+def told_job() -> dg.JobDefinition:
+    """Where Dagster finds it when a run is executed again."""
+    job = dg.define_asset_job("told_job", [told], executor_def=dg.in_process_executor)
+    return dg.Definitions([told], jobs=[job]).resolve_job_def("told_job")
+
+
+def test_a_run_that_is_executed_again() -> None:
+    """It is of the launch that the first run was, though `again` is in its configuration too."""
+    config = {"ops": {"told": {"config": {"on_repeat": "again"}}}}
+    job = dg.reconstructable(told_job)
+    with dg.DagsterInstance.local_temp() as instance:
+        first = dg.execute_job(job, instance, run_config=config)
+        options = dg.ReexecutionOptions(first.run_id)
+        second = dg.execute_job(job, instance, run_config=config, reexecution_options=options)
+    found = [
+        {name: value.value for name, value in told.metadata.items()}
+        for run in (first, second)
+        for told in run.asset_materializations_for_node("told")
+    ]
+    key = f"told/{first.run_id}"
+    assert found == [{"key": key, "on_repeat": "again", "launch": first.run_id}] * 2
