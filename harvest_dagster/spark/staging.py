@@ -78,7 +78,10 @@ class Staging:
 def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
     """Connect, on the driver or in a task; each statement is a transaction of its own."""
     with psycopg.connect(
-        connection_string(url), autocommit=True, application_name="harvest spark"
+        connection_string(url),
+        autocommit=True,
+        application_name="harvest spark",
+        client_encoding="UTF8",  # as which Arrow's texts are copied
     ) as connection:
         # Whatever a role or a database has as its own: the moves want to see what was committed.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
