@@ -63,32 +63,49 @@ class LeaseRow:
     expired: bool
 
 
-def acquire(
+def acquire(  # noqa: PLR0913, PLR0917 - the columns of a lease
     connection: psycopg.Connection[Any],
     name: str,
     shard: int,
     holder: str,
     ttl_seconds: float,
     outbox: str | None = None,
+    shards: int | None = None,
 ) -> Lease:
     """Take the lease under the next epoch, whoever has it: Kafka has decided that already.
 
-    Raise RivalError where another name's lease of the same table has not expired. Two who acquire
-    at once don't see each other yet, so each looks again behind itself, and gives its own back.
+    Raise RivalError where another name's lease of the same table has not expired, or where the
+    work by another number of shards has not ended. Two who acquire at once don't see each other
+    yet, so each looks again behind itself, and gives its own back.
     """
-    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds, "outbox": outbox}
+    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
+    values |= {"outbox": outbox, "shards": shards}
     lease = _acquire(connection, values)
-    rival = connection.execute(SQL["rival"].text, values).fetchone()
+    rival = _rival(connection, values)
     if rival is None:
         # If there is no lease, then that of a rival has expired since.
-        return lease or acquire(connection, name, shard, holder, ttl_seconds, outbox)
+        return lease or acquire(connection, name, shard, holder, ttl_seconds, outbox, shards)
     if lease is not None:
         release(connection, name, shard, holder, "revoked", {"reason": "another leads its table"})
-    other, whose = rival
-    raise RivalError(
-        f"{whose} leads the same table as {other}, so each message would be published twice: stop"
-        " one of the two, or give both the same name"
-    )
+    raise RivalError(rival)
+
+
+def _rival(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> str | None:
+    """Tell who or what is in the way."""
+    if found := connection.execute(SQL["rival"].text, values).fetchone():
+        other, whose = found
+        return (
+            f"{whose} leads the same table as {other}, so each message would be published twice:"
+            " stop one of the two, or give both the same name"
+        )
+    if found := connection.execute(SQL["other_number"].text, values).fetchone():
+        shard, shards = found
+        return (
+            f"shard {shard} of {shards} is still led, or has messages in flight, which"
+            f" {values['shards']} shards would publish again: run with `shards: {shards}` until"
+            " `harvest status` shows nothing in flight, stop that, and then change the number"
+        )
+    return None
 
 
 def _acquire(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> Lease | None:

@@ -8,15 +8,22 @@ WITH this (outbox) AS (
        FOR UPDATE
 ), acquired AS (
     INSERT INTO harvest.lease AS lease
-           (name, shard, epoch, leader_id, holder, acquired_at, renewed_at, expires_at, outbox)
+           (name, shard, epoch, leader_id, holder, acquired_at, renewed_at, expires_at, outbox,
+            shards)
     SELECT %(name)s, %(shard)s, COALESCE((SELECT epoch FROM previous), 0) + 1
          , gen_random_uuid(), %(holder)s, clock_timestamp(), clock_timestamp()
-         , clock_timestamp() + make_interval(secs => %(ttl)s), outbox
+         , clock_timestamp() + make_interval(secs => %(ttl)s), outbox, %(shards)s::integer
       FROM this
      WHERE NOT EXISTS (
            SELECT FROM harvest.lease AS rival
             WHERE rival.outbox = this.outbox AND rival.name <> %(name)s
               AND rival.expires_at > clock_timestamp())
+       AND NOT EXISTS (
+           SELECT FROM harvest.lease AS other
+            WHERE other.name = %(name)s AND other.shards <> %(shards)s::integer
+              AND (other.expires_at > clock_timestamp() OR EXISTS (
+                   SELECT FROM harvest.claim
+                    WHERE claim.name = other.name AND claim.shard = other.shard)))
         ON CONFLICT (name, shard) DO UPDATE
        SET epoch       = lease.epoch + 1
          , leader_id   = EXCLUDED.leader_id
@@ -26,6 +33,7 @@ WITH this (outbox) AS (
          , expires_at  = clock_timestamp() + make_interval(secs => %(ttl)s)
          , resign      = false
          , outbox      = EXCLUDED.outbox
+         , shards      = EXCLUDED.shards
     RETURNING name, shard, epoch, leader_id, holder
 ), noted AS (
     INSERT INTO harvest.event (at, name, shard, epoch, leader_id, kind, detail)
@@ -44,6 +52,14 @@ SELECT name, shard, epoch, leader_id, holder FROM acquired
 SELECT name, holder
   FROM harvest.lease
  WHERE outbox = to_regclass(%(outbox)s)::oid AND name <> %(name)s AND expires_at > clock_timestamp()
+ LIMIT 1
+
+-- other_number: of how many shards one is, by another number, that is led or has claims to settle
+SELECT shard, shards
+  FROM harvest.lease AS other
+ WHERE name = %(name)s AND shards <> %(shards)s::integer
+   AND (expires_at > clock_timestamp() OR EXISTS (
+        SELECT FROM harvest.claim WHERE claim.name = other.name AND claim.shard = other.shard))
  LIMIT 1
 
 -- refresh: begin a new epoch under the same holder, also after tries whose answers were lost

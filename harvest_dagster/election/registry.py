@@ -46,8 +46,10 @@ class Registry:
 
     def acquire(self, shard: int, seconds: float) -> Lease:
         """Take the lease of a shard under a new epoch, for what is left of Kafka's session."""
-        name, outbox = self._settings.name, self._settings.outbox
-        return self._ask(lambda c: lease.acquire(c, name, shard, self._holder, seconds, outbox))
+        of = self._settings
+        return self._ask(
+            lambda c: lease.acquire(c, of.name, shard, self._holder, seconds, of.outbox, of.shards)
+        )
 
     def renew(self, held: Lease, seconds: float) -> tuple[Lease, Renewal]:
         """Put the end of a lease off, likewise; tell the lease as it is now."""

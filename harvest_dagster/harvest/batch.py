@@ -5,27 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 Key: TypeAlias = "bytes | str | None"
-
-
-class Record(NamedTuple):
-    """A record of the outbox, as the statements of `records.sql` tell it."""
-
-    id: int
-    topic: str
-    key: Key
-    value: bytes | str | None
-    header_keys: list[str]
-    header_values: list[bytes | str | None]
-    partition: int | None
-
-
 Row: TypeAlias = (
-    "tuple[int, str, Key, bytes | str | None, list[str], list[bytes | str | None], int | None]"
+    "tuple[int, str, Key, bytes | str | None,"
+    " list[str] | None, list[bytes | str | None] | None, int | None]"
 )
+"""A record: its id, topic, key, value, names and values of its headers, and partition."""
 
 Headers: TypeAlias = "list[tuple[str, bytes | str | None]]"
 
@@ -111,15 +99,16 @@ class Window:
         return self._limit - self.records >= least and self.size < self._size_limit
 
 
-def headers_of(names: list[Any], values: list[Any]) -> Headers:
+def headers_of(names: list[Any], values: list[Any] | None) -> Headers:
     """Pair the headers' names and values; raise a ValueError if no message's can be made of them.
 
     Whoever stashes by INSERT may leave what `stash` would have refused.
     """
-    fault = _header_fault(names, values)
+    known = values or []
+    fault = _header_fault(names, known)
     if fault is not None:
         raise ValueError(fault)
-    return list(zip(names, values, strict=True))
+    return list(zip(names, known, strict=True))
 
 
 def _header_fault(names: list[Any], values: list[Any]) -> str | None:

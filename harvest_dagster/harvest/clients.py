@@ -127,6 +127,7 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
         autocommit=True,
         application_name=f"harvest {config.name} {what}"[:63],
         prepare_threshold=1,
+        client_encoding="UTF8",  # in others not every text can be read
     )
     try:
         connection.execute(_PLANS)

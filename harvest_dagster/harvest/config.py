@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
@@ -78,6 +79,12 @@ def _kafka_name(name: str) -> str:
             f"it must be of 1 to {_KAFKA_NAME_LENGTH} letters, digits, '.', '_' and '-'"
         )
     return name
+
+
+def _group_of(name: str) -> str:
+    """Write a name as Kafka takes it, and tell apart those that would be written alike."""
+    written = _NOT_OF_KAFKA_NAMES.sub("_", name)
+    return written if written == name else f"{written}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 Size = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
@@ -197,8 +204,7 @@ class HarvestConfig(_Checked):
     producer_kafka: KafkaConfig = Field(default_factory=dict, repr=False)
     """more of them, for the producer"""
     leader_group: KafkaName = Field(
-        default_factory=lambda data: _NOT_OF_KAFKA_NAMES.sub("_", data["name"]),
-        validate_default=True,
+        default_factory=lambda data: _group_of(data["name"]), validate_default=True
     )
     """the group of the candidates, as the name"""
     leader_topic: KafkaName = Field(

@@ -100,10 +100,12 @@ def _as_bytes(shape: Shape) -> Composable:
     def as_bytes(name: str) -> str:
         return f"convert_to({name}, 'UTF8') AS {name}" if shape.is_text(name) else name
 
-    headers = "kafka_header_values"
+    # What others made may have NULL there, which our own tables don't take.
+    names_of_headers = "COALESCE(kafka_header_keys, '{}') AS kafka_header_keys"
+    headers = "COALESCE(kafka_header_values, '{}') AS kafka_header_values"
     if shape.text_headers:
         headers = "harvest.as_bytes(kafka_header_values) AS kafka_header_values"
     time = "create_time" if "create_time" in shape.columns else "NULL::timestamptz AS create_time"
     partition = "kafka_partition" if shape.has_partition else "NULL::integer AS kafka_partition"
     names = ["id", time, "kafka_topic", as_bytes("kafka_key"), as_bytes("kafka_value")]
-    return SQL(", ").join([SQL(n) for n in [*names, "kafka_header_keys", headers, partition]])
+    return SQL(", ").join([SQL(n) for n in [*names, names_of_headers, headers, partition]])

@@ -98,10 +98,11 @@ def _column(
     table: TableName, column: Column | None, name: str, types: tuple[str, ...]
 ) -> Iterator[Finding]:
     if column is None:
+        empty = " NOT NULL DEFAULT '{}'" if name.startswith("kafka_header") else ""
         yield Finding(
             Level.ERROR,
             f"column {name} is missing",
-            (f"ALTER TABLE {table.sql} ADD COLUMN {name} {types[0]}",),
+            (f"ALTER TABLE {table.sql} ADD COLUMN {name} {types[0]}{empty}",),
         )
     elif column.type not in types:
         yield Finding(

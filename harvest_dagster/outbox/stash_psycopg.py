@@ -41,6 +41,15 @@ def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnect
         )
 
 
+def can_copy(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """Tell whether many may go by COPY: not in a pipeline, and only where texts are UTF-8.
+
+    Its texts are sent as UTF-8, which PostgreSQL would take for the connection's own encoding.
+    """
+    is_pipeline = connection.pgconn.pipeline_status != PipelineStatus.OFF
+    return not is_pipeline and connection.info.encoding == "utf-8"
+
+
 def stash(
     connection: psycopg.Connection[Any],
     messages: Message | Iterable[Message],
@@ -56,7 +65,7 @@ def stash(
             if isinstance(messages, Message):
                 return _insert(cursor, plan, messages, ids=ids)
             stream = checked(messages)
-            if ids or connection.pgconn.pipeline_status != PipelineStatus.OFF:
+            if ids or not can_copy(connection):
                 found = _insert_many(cursor, plan, stream)
                 return found if ids else len(found)
             return _copy(cursor, plan, stream)

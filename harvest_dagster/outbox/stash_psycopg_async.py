@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
-from psycopg.pq import PipelineStatus
 from psycopg.rows import TupleRow, tuple_row
 
 from harvest_dagster.errors import MessageError
@@ -24,7 +23,7 @@ from harvest_dagster.outbox.plan import (
 )
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.rows import binary_time
-from harvest_dagster.outbox.stash_psycopg import refuse_autocommit
+from harvest_dagster.outbox.stash_psycopg import can_copy, refuse_autocommit
 from harvest_dagster.outbox.table import Outbox
 
 
@@ -42,7 +41,7 @@ async def stash(
             plan = plan_of(connection, outbox) or await _look_up(cursor, outbox)
             if isinstance(messages, Message):
                 return await _insert(cursor, plan, messages, ids=ids)
-            if ids or connection.pgconn.pipeline_status != PipelineStatus.OFF:
+            if ids or not can_copy(connection):
                 found = await _insert_many(cursor, plan, messages)
                 return found if ids else len(found)
             return await _copy(cursor, plan, messages)

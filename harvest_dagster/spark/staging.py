@@ -84,6 +84,7 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
         impatient(url, tcp_user_timeout=_STALL_MS),
         autocommit=True,
         application_name="harvest spark",
+        client_encoding="UTF8",  # as which Arrow's texts are copied
     ) as connection:
         # Whatever a role or a database has as its own: the moves want to see what was committed.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED

@@ -168,6 +168,18 @@ def test_another_name_waits_for_the_table(start: Start, until: Until, free: Free
     until(lambda: not second.candidate.troubles)
 
 
+def test_another_number_of_shards_waits(start: Start, until: Until) -> None:
+    """Who would divide the keys by another number tells so, and waits for those who lead."""
+    first = start(shards=2)
+    until(lambda: first.leads(0) and first.leads(1))
+    second = start(shards=1, leader_topic=uuid.uuid4().hex, leader_group=uuid.uuid4().hex)
+    until(lambda: second.candidate.troubles)
+    assert "of 2 is still led" in second.candidate.troubles[0]
+    assert not second.leads()
+    first.candidate.stop()
+    until(second.leads)
+
+
 def test_a_refreshed_epoch_is_followed(start: Start, until: Until, free: Free) -> None:
     """When the tour of the same holder begins a new epoch, its candidate goes on to lead."""
     only = start()

@@ -125,6 +125,22 @@ def test_a_table_is_led_under_one_name(free: Free) -> None:
     lease.acquire(free, "b", 0, "y", 6, "shop")
 
 
+def test_keys_are_divided_by_one_number_of_shards(free: Free) -> None:
+    """While a shard is led, or has claims, nobody leads by another number; afterwards anyone."""
+    lease.acquire(free, "a", 2, "x", 6, shards=3)
+    lease.acquire(free, "a", 0, "y", 6, shards=3)
+    with pytest.raises(RivalError, match=r"shard \d of 3 is still led"):
+        lease.acquire(free, "a", 0, "y", 6, shards=2)
+    free.execute("INSERT INTO harvest.claim VALUES ('a', 2, 1, 1, '{}', 0)")
+    for shard, holder in ((0, "y"), (2, "x")):
+        lease.release(free, "a", shard, holder, "revoked", {})
+    with pytest.raises(RivalError, match="run with `shards: 3` until `harvest status` shows noth"):
+        lease.acquire(free, "a", 0, "y", 6, shards=2)
+    free.execute("DELETE FROM harvest.claim")
+    assert lease.acquire(free, "a", 0, "y", 6, shards=2).epoch == 2
+    lease.acquire(free, "b", 0, "z", 6, shards=1)
+
+
 def test_two_names_at_once_do_not_both_lead(free: Free, database: str) -> None:
     """Of two that acquire the same table's lease in the same moment one leads at most."""
     free.execute("CREATE TABLE shop ()")

@@ -55,6 +55,19 @@ def test_text(place: Place, start_tour: StartTour, delivery: str, outbox: str) -
 
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+def test_text_where_clients_are_given_latin1(
+    place: Place, start_tour: StartTour, delivery: str
+) -> None:
+    """A database that gives its clients LATIN1 holds no text back that LATIN1 lacks."""
+    place.stash(texts(place.topic), "goharvest_outbox")
+    database = place.rows("SELECT current_database()")[0][0]
+    place.rows(f'ALTER DATABASE "{database}" SET client_encoding = LATIN1')
+    start_tour(place.config(delivery=delivery, outbox="goharvest_outbox"), place.lease())
+    place.drained(outbox="goharvest_outbox")
+    judge(place.stashed, read(place.kafka, place.topic), delivery)
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 def test_bytes(place: Place, start_tour: StartTour, delivery: str) -> None:
     """Bytes, null headers and messages without a key arrive as they were stashed."""
     place.stash(binaries(place.topic))

@@ -121,3 +121,22 @@ def test_retention(place: Place, start_tour: StartTour, delivery: str, outbox: s
         " FROM harvest.retained ORDER BY id"
     )
     assert kept == [(m.topic, m.key, m.value, *m.headers[0]) for m in place.stashed]
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("outbox", ["outbox", "goharvest_outbox"])
+def test_retention_of_null_headers(
+    place: Place, start_tour: StartTour, delivery: str, outbox: str
+) -> None:
+    """Headers that are NULL, where somebody's table takes that, are kept as none."""
+    for column in ("keys", "values"):
+        place.rows(f"ALTER TABLE {outbox} ALTER kafka_header_{column} DROP NOT NULL")
+    place.rows(
+        f"INSERT INTO {outbox} (create_time, kafka_topic, kafka_key, kafka_header_keys,"
+        " kafka_header_values) VALUES (now(), %s, 'k', NULL, NULL)",
+        (place.topic,),
+    )
+    start_tour(place.config(delivery=delivery, outbox=outbox, retention=3600), place.lease())
+    place.drained(outbox=outbox)
+    kept = place.rows("SELECT kafka_header_keys, kafka_header_values FROM harvest.retained")
+    assert kept == [([], [])]

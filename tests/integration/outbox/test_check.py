@@ -75,6 +75,18 @@ def test_finds_and_mends(
     assert found(connection) == []
 
 
+@pytest.mark.parametrize("column", ["kafka_header_keys", "kafka_header_values"])
+def test_mends_headers_so_that_they_are_never_null(
+    connection: psycopg.Connection[Any], column: str
+) -> None:
+    """A column of headers that was missing is empty where nobody gives any."""
+    connection.execute(f"ALTER TABLE outbox DROP {column}")
+    [finding] = found(connection)
+    connection.execute(finding.mend[0])
+    connection.execute(ROW)
+    assert connection.execute(f"SELECT {column} FROM outbox").fetchone() == ([],)
+
+
 def test_mends_an_id_that_is_missing(connection: psycopg.Connection[Any]) -> None:
     """An id that is missing is mended in steps, until the table takes messages again."""
     connection.execute("ALTER TABLE outbox DROP id")

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from harvest_dagster import Message
@@ -44,6 +45,31 @@ async def test_one(way: Way, table: str, stashed: Stashed) -> None:
     assert [await way.put(message, outbox=table) for message in THREE] == [1, 1, 1]
     await way.commit()
     assert stashed(table) == THREE
+
+
+@pytest.fixture
+def latin1(database: str) -> None:
+    """Clients are given LATIN1, unless they ask for UTF-8."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            f'ALTER DATABASE "{connection.info.dbname}" SET client_encoding = LATIN1'
+        )
+
+
+@either_table
+@pytest.mark.parametrize("ids", [False, True])
+async def test_other_encodings(
+    latin1: None,  # noqa: ARG001 - the way is opened after it
+    way: Way,
+    table: str,
+    ids: bool,
+    stashed: Stashed,
+) -> None:
+    """On a connection whose encoding is not UTF-8, many are stashed as they are, not garbled."""
+    accents = [*THREE, Message("orders", "é", "naïve", {"ü": "ß"})]
+    await way.put(accents, outbox=table, ids=ids)
+    await way.commit()
+    assert stashed(table) == accents
 
 
 @pytest.mark.parametrize("ids", [False, True])

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -32,6 +33,19 @@ def test_plain(spark: SparkSession, write: Write, stashed: Stashed, table: str) 
     write(spark.createDataFrame([("a", "é\n"), ("b", None)], "key string, value string"),
           topic="orders", outbox=table)  # fmt: skip
     assert by_key(stashed(table)) == [Message("orders", "a", "é\n"), Message("orders", "b", None)]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_other_encodings(
+    spark: SparkSession, write: Write, database: str, stashed: Stashed, table: str
+) -> None:
+    """Text is not garbled where a database gives its clients another encoding than UTF-8."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET client_encoding = LATIN1')
+    frame = spark.sql("SELECT 'é' AS key, 'ü' AS value, map('ß', 'ö') AS headers")
+    write(frame, topic="orders", outbox=table)
+    assert stashed(table) == [Message("orders", "é", "ü", {"ß": "ö"})]
 
 
 def test_bytes_partitions_and_topics(spark: SparkSession, write: Write, stashed: Stashed) -> None:
