@@ -21,13 +21,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from harvest_dagster.errors import ConfigError
 
 _KEYS = frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults())
-_SECRETS = _KEYS & {
-    "password",
-    "sslpassword",
-    "oauth_client_secret",
-    "scram_client_key",
-    "scram_server_key",
-}
 _OF_SERVER = (
     "search_path",
     "statement_timeout",
@@ -58,13 +51,6 @@ _NOT_READ = (
 def connection_string(text: str) -> str:
     """Check it, and write it as libpq's pairs, which `psycopg.connect` takes."""
     return make_conninfo("", **_parameters(text))
-
-
-def masked(text: str) -> str:
-    """Write it as libpq's pairs for someone to see, each secret as ***."""
-    found = _parameters(text)
-    hidden = {key: "***" for key in found.keys() & _SECRETS if found[key]}
-    return make_conninfo("", **{**found, **hidden})
 
 
 def _parameters(text: str) -> dict[str, str]:
