@@ -29,10 +29,9 @@ WITH fence AS (
 )
 SELECT count(*) FROM fence
 
--- lanes: the keys whose records wait behind a parked one, and the first that is parked; of all
--- shards, since the key may have been another's when there were more or fewer
+-- lanes: the keys, of any shard, whose records wait behind a parked one, and the first that is parked
 SELECT kafka_topic, kafka_key, min(id)
-  FROM harvest.parked
+  FROM harvest.parked  -- whose shard is of when it was parked, and the number may have changed since
  WHERE name = %(name)s AND holds_key AND requeued_at IS NULL
  GROUP BY kafka_topic, kafka_key
 
