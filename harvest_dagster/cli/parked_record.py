@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterator
+from itertools import zip_longest
 
 from harvest_dagster.cli.show import size
 from harvest_dagster.outbox.parked import Parked, as_text
@@ -21,14 +23,13 @@ def cells(record: Parked) -> tuple[object, ...]:
 
 def lines(record: Parked) -> list[tuple[str, object]]:
     """What there is to see of a record that was read whole."""
-    headers = zip(record.header_keys, record.header_values, strict=True)
     excerpt = None if record.value is None else record.value[:_EXCERPT]
     more = "…" if len(record.value or b"") > _EXCERPT else ""
     return [
         ("topic", record.topic),
         ("partition", "-" if record.partition is None else record.partition),
         ("key", _or_null(record.key)),
-        *((f"header {as_text(k.encode())}", _or_null(v)) for k, v in headers),
+        *((f"header {as_text(k.encode())}", _or_null(v)) for k, v in _headers(record)),
         ("key size", size(len(record.key or b""))),
         ("value size", size(record.value_bytes or 0)),
         ("value", _or_null(excerpt) + more),
@@ -62,13 +63,19 @@ def as_dict(record: Parked) -> dict[str, object]:
 
 def contents(record: Parked) -> dict[str, object]:
     """Headers and value, for scripts; what is no text is there as base64."""
-    headers = zip(record.header_keys, record.header_values, strict=True)
     return {
-        "headers": [[key, None if value is None else as_text(value)] for key, value in headers],
+        "headers": [[k, None if v is None else as_text(v)] for k, v in _headers(record)],
         "excerpt": as_text((record.value or b"")[:_EXCERPT]),
         "key_base64": _base64(record.key),
         "value_base64": _base64(record.value),
     }
+
+
+def _headers(record: Parked) -> Iterator[tuple[str, bytes | None]]:
+    """Pair names with values; that there is one too many may be why the record is parked."""
+    return (
+        (key or "", value) for key, value in zip_longest(record.header_keys, record.header_values)
+    )
 
 
 def _or_null(content: bytes | None) -> str:

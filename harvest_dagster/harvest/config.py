@@ -30,6 +30,7 @@ from pydantic import (
 from harvest_dagster.config import DEFAULT_OUTBOX, KafkaConfig
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.durations import Pause, Period, format_duration
+from harvest_dagster.kafka.settings import masked
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import printable
@@ -53,9 +54,6 @@ _NAME_LENGTH = 200
 _KAFKA_NAME_LENGTH = 249
 _LAST_PORT = 65_535
 
-_SECRET_KEYS = re.compile(
-    "password|passphrase|secret|token|credential|jaas|user.info|pem$|config$", re.IGNORECASE
-)
 _NOT_OF_KAFKA_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
 _ADDRESS = re.compile(r"(?:(?P<host>[^\s:/@\[\]]+|\[[0-9a-fA-F:.]+\])?:)?(?P<port>[0-9]{1,5})")
 
@@ -273,9 +271,7 @@ class HarvestConfig(_Checked):
 
     @field_serializer("base_kafka", "producer_kafka")
     def _masked(self, settings: KafkaConfig) -> KafkaConfig:
-        return {
-            key: "***" if _SECRET_KEYS.search(key) else value for key, value in settings.items()
-        }
+        return masked(settings)
 
 
 def _told(error: ValidationError, model: type[BaseModel], names: Mapping[str, str]) -> str:

@@ -15,12 +15,16 @@ every transaction that could fill it has ended:
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 Range = tuple[int, int]
 
 _LOWEST = -(2**63)
+_NOTHING: Range = (1, 0)
+_low = itemgetter(0)
 _LOOK_SECONDS = 0.02
 _LIST_SECONDS = 0.05
 _SHARE_OF_TIME = 10
@@ -107,10 +111,11 @@ def _advance(group: _Group, running: set[str], prepared: set[str]) -> None:
 
 
 def _without(ranges: list[Range], found: Sequence[int]) -> list[Range]:
+    # They ascend, as the head does that they were seen behind, and may be hundreds of thousands.
     for taken in found if ranges else ():
-        for place, (low, high) in enumerate(ranges):
-            if low <= taken <= high:
-                rest = [(low, taken - 1), (taken + 1, high)]
-                ranges[place : place + 1] = [pair for pair in rest if pair[0] <= pair[1]]
-                break
+        place = bisect_right(ranges, taken, key=_low) - 1
+        low, high = ranges[place] if place >= 0 else _NOTHING
+        if low <= taken <= high:
+            rest = [(low, taken - 1), (taken + 1, high)]
+            ranges[place : place + 1] = [pair for pair in rest if pair[0] <= pair[1]]
     return ranges

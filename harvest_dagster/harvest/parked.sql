@@ -29,10 +29,10 @@ WITH fence AS (
 )
 SELECT count(*) FROM fence
 
--- lanes: the keys whose records wait behind a parked one, and the first that is parked
+-- lanes: the keys, of any shard, whose records wait behind a parked one, and the first that is parked
 SELECT kafka_topic, kafka_key, min(id)
-  FROM harvest.parked
- WHERE name = %(name)s AND shard = %(shard)s AND holds_key AND requeued_at IS NULL
+  FROM harvest.parked  -- whose shard is of when it was parked, and the number may have changed since
+ WHERE name = %(name)s AND holds_key AND requeued_at IS NULL
  GROUP BY kafka_topic, kafka_key
 
 -- changes: a number that changes with each requeue, discard, or new part of the outbox, however late

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException
 
+from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.kafka.logs import LOGGER
 
 _SECRET = re.compile(
-    r"password|passphrase|secret|jaas|credential|token(?!\.endpoint)|[._](key|pem)$"
+    r"password|passphrase|secret|jaas|credential|token(?!\.endpoint)|user\.info|[._](key|pem)$"
     r"|oauthbearer\.config$",
     re.IGNORECASE,
 )
@@ -43,6 +44,6 @@ def make(kind: Callable[[dict[str, Any]], _Client], settings: dict[str, Any]) ->
         raise ConfigError(f"kafka: {error}") from None
 
 
-def masked(settings: Mapping[str, object]) -> dict[str, object]:
+def masked(settings: KafkaConfig) -> KafkaConfig:
     """Hide passwords, keys and tokens, so that settings can be shown."""
     return {key: "***" if _SECRET.search(key) else value for key, value in settings.items()}

@@ -21,13 +21,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from harvest_dagster.errors import ConfigError
 
 _KEYS = frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults())
-_SECRETS = _KEYS & {
-    "password",
-    "sslpassword",
-    "oauth_client_secret",
-    "scram_client_key",
-    "scram_server_key",
-}
 _OF_SERVER = (
     "search_path",
     "statement_timeout",
@@ -73,13 +66,6 @@ def impatient(text: str, **own: str) -> str:
     Left to the system that takes a quarter of an hour or more; a user may say otherwise.
     """
     return make_conninfo("", **{**_SILENCE, **own, **_parameters(text)})
-
-
-def masked(text: str) -> str:
-    """Write it as libpq's pairs for someone to see, each secret as ***."""
-    found = _parameters(text)
-    hidden = {key: "***" for key in found.keys() & _SECRETS if found[key]}
-    return make_conninfo("", **{**found, **hidden})
 
 
 def _parameters(text: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import psycopg
@@ -112,7 +113,8 @@ class OutboxReader(DataSourceReader):
 
 
 def _with_headers(row: dict[str, Any]) -> dict[str, Any]:
-    pairs = zip(row.pop("header_keys"), row.pop("header_values"), strict=True)
+    """Pair names with values; of a record that can't be published there may be one too many."""
+    pairs = zip_longest(row.pop("header_keys") or (), row.pop("header_values") or ())
     return {**row, "headers": [{"key": key, "value": value} for key, value in pairs]}
 
 

@@ -103,6 +103,20 @@ def test_larger_than_a_segment(place: Place, start_tour: StartTour, delivery: st
 
 
 @DELIVERIES
+def test_hold_key_of_another_shard(small: Place, start_tour: StartTour, delivery: str) -> None:
+    """A key is held too by the shard that inherits it when the number of shards has changed."""
+    with_one_wrong(small, value=LARGE)
+    running = start_tour(small.config(delivery=delivery), small.lease())
+    until(lambda: small.waiting() == 10)
+    running.end()
+    small.put(1, keys=10)
+    start_tour(small.config(delivery=delivery, shards=4), small.lease(shard=2))  # k0's, and k9's
+    until(lambda: not small.rows("SELECT id FROM outbox WHERE kafka_key = 'k0'"))
+    assert small.waiting() == 10
+    judge(without(small, b"k9", 99), read(small.kafka, small.topic), delivery)
+
+
+@DELIVERIES
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
 def test_the_reason_is_told(
     small: Place, start_tour: StartTour, delivery: str, wrong: dict[str, Any]

@@ -1,21 +1,25 @@
+"""How a parked record is shown, whatever is wrong with it."""
+
 from __future__ import annotations
 
-import pytest
+from datetime import UTC, datetime
 
-from harvest_dagster.outbox.parked import as_text
+from harvest_dagster.cli.parked_record import contents, lines
+from harvest_dagster.outbox.parked import Parked
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        (b"plain", "plain"),
-        ("é✓".encode(), "é✓"),
-        (b"\xff\x00", r"\xff\x00"),
-        (b"a\n\x1b[2J", r"a\n\x1b[2J"),
-        (b"", ""),
-        (None, ""),
-    ],
-)
-def test_as_text(content: bytes | None, text: str) -> None:
-    """Bytes are shown as text, without anything that a terminal would act on."""
-    assert as_text(content) == text
+def test_headers_that_do_not_match() -> None:
+    """That there are more names than values, or more values, is why a record may be parked."""
+    names = ["a", "b"]
+    record = Parked(
+        1, 0, AT, "t", b"k", b"v", 1, names, [b"1"], None, "no match", 1, AT, None, holds_key=True
+    )
+    assert contents(record)["headers"] == [["a", "1"], ["b", None]]
+    assert ("header b", "NULL") in lines(record)
+    values: list[bytes | None] = [b"1", b"2", b"3"]
+    record = Parked(
+        1, 0, AT, "t", b"k", b"v", 1, names, values, None, "no match", 1, AT, None, holds_key=True
+    )
+    assert ("header ", "3") in lines(record)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from harvest_dagster import ConfigError
-from harvest_dagster.postgres.dsn import connection_string, impatient, masked
+from harvest_dagster.postgres.dsn import connection_string, impatient
 
 SECRET = "hunter2"  # noqa: S105 - what must not be shown
 README = "host=localhost port=5432 user=postgres password= dbname=postgres sslmode=disable"
@@ -119,37 +119,16 @@ def test_reads(text: str, parameters: dict[str, str]) -> None:
 )
 def test_refuses_without_showing(text: str) -> None:
     """What is neither is refused in one line that shows nothing of it."""
-    for use in (connection_string, masked):
-        with pytest.raises(ConfigError) as error:
-            use(text)
-        assert "\n" not in str(error.value)
-        assert SECRET not in "".join(traceback.format_exception(error.value))
+    with pytest.raises(ConfigError) as error:
+        connection_string(text)
+    assert "\n" not in str(error.value)
+    assert SECRET not in "".join(traceback.format_exception(error.value))
 
 
 def test_unknown_key() -> None:
     """A key that nobody knows is told by its place, since it may be a part of a password."""
     with pytest.raises(ConfigError, match="does not know its key number 2: mind the spelling"):
         connection_string("host=h usr=u")
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (
-            README,
-            "host=localhost port=5432 user=postgres password='' dbname=postgres sslmode=disable",
-        ),
-        (f"postgresql://u:{SECRET}@h/d", "user=u password=*** dbname=d host=h"),
-        (f"postgresql://u@h/d?password={SECRET}", "user=u password=*** dbname=d host=h"),
-        (f"host=h sslpassword={SECRET}", "host=h sslpassword=***"),
-        (f"host=h oauth_client_secret={SECRET}", "host=h oauth_client_secret=***"),
-        (f"host=h scram_client_key={SECRET}", "host=h scram_client_key=***"),
-        ("host=h passfile=/etc/pgpass", "host=h passfile=/etc/pgpass"),
-    ],
-)
-def test_masked(text: str, shown: str) -> None:
-    """For someone to see, each secret is masked and all else stands."""
-    assert masked(text) == shown
 
 
 @given(PLACES)
@@ -161,13 +140,6 @@ def test_round_trip(place: dict[str, str]) -> None:
     text = make_conninfo("", **place)
     assert read(text) == place
     assert connection_string(connection_string(text)) == connection_string(text)
-
-
-@given(PLACES)
-def test_mask_hides(place: dict[str, str]) -> None:
-    """Masked, a password is three stars, and an empty one is empty."""
-    password = conninfo_to_dict(masked(make_conninfo("", **place))).get("password")
-    assert password == ("***" if place.get("password") else place.get("password"))
 
 
 @given(st.one_of(st.text(), st.text().map(lambda rest: f"postgresql://{rest}")))
