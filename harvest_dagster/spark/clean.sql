@@ -1,5 +1,4 @@
--- dead: staging tables whose writers have been silent for so long that they are dead; what a transaction
--- has staged first may wait for long until it has staged the rest
+-- dead: staging tables of writes of which nothing, first or last staged, was touched for so long
 SELECT unnest(array_agg(name)) FROM harvest.staged
  GROUP BY write HAVING max(touched_at) < now() - %s
  ORDER BY max(touched_at) LIMIT 100

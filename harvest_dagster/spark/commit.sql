@@ -1,4 +1,4 @@
--- lock: writes of one key go one after the other; locks are taken in one order, so that none is a deadlock
+-- lock: writes of one key go one after the other; taken in one order, so that there is no deadlock
 SELECT pg_advisory_xact_lock(lock)
   FROM (SELECT DISTINCT hashtextextended('harvest.written ' || key, 0) AS lock
           FROM unnest(%s::text[]) AS key
@@ -40,8 +40,7 @@ DELETE FROM {staging} WHERE harvest_attempt <> ALL (%s)
 -- ends: the first id, and the last
 SELECT min(id), max(id) FROM {staging}
 
--- attach: the table, with its messages, becomes a part of the outbox, under another name; a column whose
--- default is the same for all rows is added without a look at them
+-- attach: the table becomes a part of the outbox, of this time, which is added without a look at the rows
 ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table}
     , ADD COLUMN IF NOT EXISTS create_time timestamptz NOT NULL DEFAULT now();
 ALTER TABLE {staging} RENAME TO {part}

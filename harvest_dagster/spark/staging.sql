@@ -14,8 +14,7 @@ SELECT 0::bigint AS harvest_attempt, {columns} {source} WITH NO DATA
 -- source: what a staging table takes its columns' types from
 FROM {table}
 
--- attachable: whether a table like the outbox can become a part of it, by this role's hand; and whether its
--- create_time is now() and no more, so that a part may have it from its commit
+-- attachable: whether a table like the outbox may become a part of it, and whether create_time is just now()
 SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
      , EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON (adrelid, adnum) = (attrelid, attnum)
                 WHERE a.attrelid = c.oid AND a.attname = 'create_time'
