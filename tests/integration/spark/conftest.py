@@ -51,6 +51,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture
+def small_batches(spark: SparkSession) -> Iterator[None]:
+    """Have tasks get their rows in batches of a thousand."""
+    setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    spark.conf.set(setting, "1000")
+    yield
+    spark.conf.unset(setting)
+
+
 Write = Callable[..., None]
 
 

@@ -53,12 +53,12 @@ def disturbed(spark: SparkSession, how: str) -> DataFrame:
     return frame.mapInArrow(pass_on, "value string")
 
 
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("how", [pytest.param("raise", marks=pytest.mark.long), "kill"])
 def test_tasks_fail_and_are_tried_again(
     spark: SparkSession, write: Write, rows: Rows, left: Left, how: str
 ) -> None:
     """A task that fails after half of its rows adds them once."""
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
     write(disturbed(spark, how), topic="t")
     assert rows(ONCE) == [(10_000, 10_000)]
     assert left() == (0, 0)

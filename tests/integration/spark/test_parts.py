@@ -76,8 +76,9 @@ def test_from_a_number_on(spark: SparkSession, write: Write, rows: Rows, left: L
     assert rows("SELECT count(*), count(DISTINCT id) FROM outbox") == [(2 * COUNT, 2 * COUNT)]
 
 
-def test_behind_the_head(place: Place, database: str, start_tour: StartTour) -> None:
-    """A part whose ids the leader has left behind is harvested soon; drained, it is dropped."""
+@pytest.fixture
+def behind(place: Place, database: str, start_tour: StartTour) -> None:
+    """Attach a part whose ids the leader has left behind."""
     start_tour(place.config(), place.lease())
     place.put(10)
     planned = plan(database, place.topic)
@@ -85,6 +86,11 @@ def test_behind_the_head(place: Place, database: str, start_tour: StartTour) -> 
     place.put(10)
     place.drained()
     finish(planned, done)
+
+
+@pytest.mark.usefixtures("behind")
+def test_behind_the_head(place: Place, database: str) -> None:
+    """A part whose ids the leader has left behind is harvested soon; drained, it is dropped."""
     place.drained(10)
     until(lambda: len(read(place.kafka, place.topic)) == COUNT + 20)
     found = read(place.kafka, place.topic)
@@ -196,15 +202,9 @@ def test_another_role(database: str, rows: Rows) -> None:
     rows(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
-def test_before_what_follows(place: Place, database: str, start_tour: StartTour) -> None:
+@pytest.mark.usefixtures("behind")
+def test_before_what_follows(place: Place) -> None:
     """What is stashed after a part was attached comes after it, though its id is seen first."""
-    start_tour(place.config(), place.lease())
-    place.put(10)
-    planned = plan(database, place.topic)
-    done = stage(planned, 0, COUNT)
-    place.put(10)
-    place.drained()
-    finish(planned, done)
     place.stash([Message(place.topic, "part", "after")])
     place.drained(10)
     found = [m.value for m in read(place.kafka, place.topic) if m.key == b"part"]
