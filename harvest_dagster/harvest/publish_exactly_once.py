@@ -26,12 +26,16 @@ from harvest_dagster.harvest.batch import Batch, Row, headers_of
 from harvest_dagster.harvest.clients import Clients
 from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS, refuse_wrong_clock
 from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
+from harvest_dagster.harvest.topics import forbidden
 
 _KEEP_ALIVE_SECONDS = 3600.0
 """A group's offsets expire when nobody commits them for days, so an idle leader repeats them."""
 _TIMEOUT_SECONDS = 30.0
 _LONG_SECONDS = 2.0
 _POLL_SECONDS = 0.1
+_UNNAMED_FAULTS = TOPIC_FAULTS | {KafkaError._STATE}  # noqa: SLF001 - librdkafka's own
+"""What may come of a topic that Kafka would not have in a transaction: it does not say which, and
+what follows in that transaction is told that it has failed, and not why."""
 
 
 class ExactlyOncePublisher:
@@ -44,7 +48,7 @@ class ExactlyOncePublisher:
         self, clients: Clients, place: TopicPartition, committed: int, *, careful: bool
     ) -> None:
         self._producers, self._producer = cycle(clients.producers), clients.producers[0]
-        self._place, self._faults = place, clients.faults
+        self._place, self._faults, self._admin = place, clients.faults, clients.admin
         self._group = clients.group.consumer_group_metadata()
         self._committed, self._careful = committed, careful
         self._rejected: list[tuple[Row, str]] = []
@@ -154,10 +158,9 @@ class ExactlyOncePublisher:
         reason = f"{what}: {failure.str()}"
         faults = [(error, message.topic() or "") for error, message in self._faults]
         topics = {topic: error.str() for error, topic in faults if error.code() in TOPIC_FAULTS}
-        if not topics and failure.code() in TOPIC_FAULTS:
-            # Kafka would not have one of them in a transaction, and does not say which: the marker
-            # asks for each that is held, and releases those that can be written to.
-            topics = {row[1]: failure.str() for row in rows}
+        if rows and not topics and failure.code() in _UNNAMED_FAULTS:
+            with suppress(KafkaException):  # who does not answer now is asked by the next round
+                topics = forbidden(self._admin, {row[1] for row in rows})
         if topics:
             return RemarkError(reason, held_topics=topics)
         if self._rejected:

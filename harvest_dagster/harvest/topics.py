@@ -7,20 +7,42 @@ ask Kafka.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
+from concurrent.futures import Future
 
 from confluent_kafka import KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.admin._topic import TopicDescription
 
 from harvest_dagster.errors import KafkaError
+from harvest_dagster.harvest.rejections import TOPIC_FAULTS
 from harvest_dagster.kafka.refusals import told
 from harvest_dagster.outbox.record import is_topic
 
 _ASK_SECONDS = 10.0
 _RETRY_SECONDS = 0.5
 _LIMIT_SECONDS = 30.0
+
+
+def forbidden(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
+    """Tell to which topics we may not write, and why, as far as Kafka tells."""
+    asked = admin.describe_topics(
+        TopicCollection([*topics]), include_authorized_operations=True, request_timeout=_ASK_SECONDS
+    )
+    return {topic: "not authorised to write" for topic in topics if _is_forbidden(asked[topic])}
+
+
+def _is_forbidden(asked: Future[TopicDescription]) -> bool:
+    try:
+        allowed = asked.result().authorized_operations
+    except KafkaException as failure:
+        if failure.args[0].code() in TOPIC_FAULTS:
+            return True
+        raise
+    return bool(allowed) and AclOperation.WRITE not in allowed
 
 
 class TopicBook:
@@ -72,26 +94,16 @@ class TopicBook:
         except KafkaException as failure:
             raise KafkaError(f"Kafka did not tell of topic {topic}: {told(failure)}") from failure
         fault = None if error is None else error.str()
-        if fault is None and topic in self.held and not self._may_write(topic):
-            fault = "not authorised to write"
+        if fault is None and topic in self.held:
+            try:
+                fault = forbidden(self._admin, [topic]).get(topic)
+            except KafkaException as failure:
+                fault = told(failure)
         if fault is None:
             self._good.add(topic)
             self.held.pop(topic, None)
         else:
             self.held[topic] = fault
-
-    def _may_write(self, topic: str) -> bool:
-        """Whether we may write to a topic that can be seen, as far as Kafka tells."""
-        asked = self._admin.describe_topics(
-            TopicCollection([topic]),
-            include_authorized_operations=True,
-            request_timeout=_ASK_SECONDS,
-        )
-        try:
-            allowed = asked[topic].result().authorized_operations
-        except KafkaException:
-            return False
-        return not allowed or AclOperation.WRITE in allowed
 
     def _ask_limit(self, topic: str) -> int | None:
         resource = ConfigResource(ResourceType.TOPIC, topic)

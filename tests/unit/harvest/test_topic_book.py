@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.errors import KafkaError
 from harvest_dagster.harvest import topics
-from harvest_dagster.harvest.topics import TopicBook
+from harvest_dagster.harvest.topics import TopicBook, forbidden
 
 NOWHERE: dict[str, Any] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
@@ -33,6 +33,8 @@ def test_a_topic_that_nobody_knows_of(book: TopicBook) -> None:
         book.fault("orders")
 
 
-def test_a_right_that_nobody_tells(book: TopicBook) -> None:
-    """A topic stays held for as long as nobody says that it may be written to."""
-    assert not book._may_write("held")  # noqa: SLF001 - what `released` asks when Kafka half answers
+def test_a_right_that_nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence is taken neither for a permission nor for a refusal."""
+    monkeypatch.setattr(topics, "_ASK_SECONDS", 0.3)
+    with pytest.raises(KafkaException):
+        forbidden(AdminClient(NOWHERE), ["held"])
