@@ -11,6 +11,7 @@ Servers that ask for TLS are in a home beside it, for the tests in `tests/integr
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
@@ -41,6 +42,9 @@ TEMPLATE = "template_outbox"
 # How long an example takes says nothing while other workers take the processor.
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
+
+# A shell ignores Ctrl-C for what it runs in the background, and whatever that starts inherits it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

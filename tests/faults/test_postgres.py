@@ -90,7 +90,7 @@ def test_deadlock(place: Place, start_tour: StartTour, delivery: str) -> None:
     with locked(place, "SELECT id FROM outbox WHERE id = 30 FOR UPDATE") as operator:
         running = start_tour(place.config(delivery=delivery, limits=BUSY), place.lease())
         operator.execute("SET deadlock_timeout = '1min'")
-        until(lambda: place.rows("SELECT pid FROM pg_locks WHERE NOT granted"))
+        until(lambda: place.is_waiting("harvest %purge"))
         operator.execute("SELECT id FROM outbox WHERE id BETWEEN 1 AND 29 FOR UPDATE")
         a_while()
     settle(place, delivery)

@@ -43,11 +43,7 @@ def waits(place: Place, stage: str) -> bool:
     """Tell whether a statement of a stage waits for a lock; see to it that there is one."""
     if stage == "refresh":  # it comes after another has failed
         cut_a_round(place)
-    query = (
-        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        " AND application_name LIKE %s AND datname = current_database()"
-    )
-    return bool(place.rows(query, (f"harvest %{stage}",)))
+    return place.is_waiting(f"harvest %{stage}")
 
 
 @BOTH

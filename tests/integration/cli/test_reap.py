@@ -168,7 +168,9 @@ def test_live_line(outbox: str, database: str, servers: Servers) -> None:
 @pytest.fixture
 def stuck(outbox: str, database: str, until: Until, reap: Reap) -> Any:
     """Start a reap that can't finish, because somebody else has locked the outbox."""
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = %s::regclass"
+    waiting = """SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
+                  WHERE NOT granted AND relation = %s::regclass
+                    AND datname = current_database()"""
     with psycopg.connect(database) as other:
         other.execute(f"LOCK TABLE {outbox}")
 

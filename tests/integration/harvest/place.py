@@ -25,6 +25,10 @@ from tests.integration.harvest.account import Reader
 
 PARTITIONS = 4
 DEADLINE_SECONDS = 30.0
+_WAITING = """
+    SELECT pid FROM pg_stat_activity
+     WHERE wait_event_type = 'Lock' AND application_name LIKE %s AND datname = current_database()
+"""
 
 
 def until(true: Callable[[], Any], seconds: float = DEADLINE_SECONDS, what: str = "") -> float:
@@ -101,6 +105,10 @@ class Place:
         with self.connect() as connection:
             cursor = connection.execute(query, parameters)
             return cursor.fetchall() if cursor.description else []
+
+    def is_waiting(self, application: str) -> bool:
+        """Tell whether a session whose name is LIKE that waits for a lock in this database."""
+        return bool(self.rows(_WAITING, (application,)))
 
     def stash(self, messages: Iterable[Message], outbox: str = "outbox") -> list[Message]:
         """Stash in a transaction of its own, and remember."""

@@ -202,13 +202,8 @@ def test_nothing_is_sent_on_waking(place: Place, start_tour: StartTour) -> None:
     with place.connect() as blocker:
         with blocker.transaction():
             blocker.execute("SELECT FROM outbox WHERE id = 3 FOR UPDATE")
-            until(lambda: _waits_for_a_lock(place))
+            until(lambda: place.is_waiting("harvest %"))
             running.trusted = False
         running.join()
     assert isinstance(running.failure, FencedError)
     assert len(read(place.kafka, place.topic)) == 3
-
-
-def _waits_for_a_lock(place: Place) -> bool:
-    waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    return bool(place.rows(f"{waiting} AND application_name LIKE 'harvest %%'", ()))

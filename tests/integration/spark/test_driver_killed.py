@@ -74,7 +74,8 @@ def said(process: subprocess.Popen[str], word: str) -> None:
 
 def settled(database: str) -> None:
     """Wait until PostgreSQL has noticed that the driver is gone."""
-    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'harvest spark'"
+    query = """SELECT count(*) FROM pg_stat_activity
+                WHERE application_name = 'harvest spark' AND datname = current_database()"""
     with psycopg.connect(database, autocommit=True) as connection:
         until(lambda: connection.execute(query).fetchone() == (0,), 30, "its connections end")
 
