@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg.sql import Composed
 
 from harvest_dagster.election.history import Kind
 from harvest_dagster.errors import FencedError
@@ -47,7 +46,7 @@ _SWEEP_SHARE = 20
 """The head waits for a sweep: one that takes long, past much that can't be sent, comes seldom."""
 _LOOK_AT_LANES_SECONDS = 0.5
 _ROOM_SECONDS = 0.1
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.022
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.018
 _AHEAD = 2
 """Batches that wait for the publisher; more would only be smaller, at the cost of a claim each."""
 _LOWEST = -(2**63)
@@ -286,7 +285,7 @@ class Marker:
         self._number += 1
         self.marked += len(rows)
 
-    def _read(self, sql: Composed, records: int, size: int, **more: Any) -> list[Row]:  # noqa: ANN401 - parameters
+    def _read(self, sql: bytes, records: int, size: int, **more: Any) -> list[Row]:  # noqa: ANN401 - parameters
         parameters = {**self._term.parameters, "limit": records, "bytes": size, **more}
         return self._fetch(sql, parameters)
 

@@ -3,6 +3,8 @@
 It runs on a thread of its own, the only one that touches the producer, and blocks on Kafka alone.
 While one batch commits here, the marker marks the next and the purger removes the last.
 
+A small transaction takes along what has been marked by the time that Kafka has its first records.
+
 Producers take turns, each with a transaction whole: Kafka sends a producer away that begins again
 before its last transaction has settled, which it does after it said that it was committed. Order
 stays, since a transaction begins when the one before it has been committed, and not sooner.
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import cycle
+from itertools import chain, cycle
 from queue import Empty
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
@@ -33,6 +35,9 @@ _KEEP_ALIVE_SECONDS = 3600.0
 _TIMEOUT_SECONDS = 30.0
 _LONG_SECONDS = 2.0
 _POLL_SECONDS = 0.1
+_FEW = 500
+_JOIN_SECONDS = 0.01
+"""Up to so many records wait so long for Kafka to have them, and for others to join them."""
 _UNNAMED_FAULTS = TOPIC_FAULTS | {KafkaError._STATE}  # noqa: SLF001 - librdkafka's own
 """What may come of a topic that Kafka would not have in a transaction: it does not say which, and
 what follows in that transaction is told that it has failed, and not why."""
@@ -52,49 +57,67 @@ class ExactlyOncePublisher:
         self._group = clients.group.consumer_group_metadata()
         self._committed, self._careful = committed, careful
         self._rejected: list[tuple[Row, str]] = []
+        self._ended = False
         self.published = 0
 
     def run(self, round_: Round) -> None:
         """Publish until the marker has no more."""
-        last = False
-        while not last:
-            batches, last = self._next(round_)
+        while not self._ended:
+            batches = self._take(round_, _KEEP_ALIVE_SECONDS)
             if round_.halted.is_set():
                 return
-            if batches or not last:
+            if batches or not self._ended:
                 round_.check()
-                self._publish(batches)
+                self._publish(batches, round_)
             for batch in batches:
                 self.published += len(batch.rows)
                 round_.settled.put(batch)
         round_.settled.put(None)
 
-    def _next(self, round_: Round) -> tuple[list[Batch], bool]:
-        """Take all batches that wait, or none when nothing came for long; and whether it ends."""
+    def _take(self, round_: Round, seconds: float) -> list[Batch]:
+        """Take all batches that wait, or none when nothing came for so long."""
         batches: list[Batch] = []
         with suppress(Empty):
-            found = round_.batches.get(timeout=_KEEP_ALIVE_SECONDS)
+            found = round_.batches.get(timeout=seconds)
             while found is not None:
                 batches.append(found)
                 found = round_.batches.get_nowait()
-            return batches, True
-        return batches, False
+            self._ended = True
+        return batches
 
-    def _publish(self, batches: list[Batch]) -> None:
-        """Publish batches in one transaction, or raise what must happen instead."""
-        number = batches[-1].number if batches else self._committed
-        rows = [row for batch in batches for row in batch.rows]
+    def _publish(self, batches: list[Batch], round_: Round) -> None:
+        """Publish batches, and those that join them, in one transaction, or raise what must happen.
+
+        The first records take longest, since Kafka has to be told of each partition of theirs. If
+        they are few, what is marked meanwhile goes along, and need not wait for the next turn.
+        """
         self._producer = next(self._producers)
         try:
             self._producer.begin_transaction()
-            self._produce(rows)
-            place = TopicPartition(
-                self._place.topic, self._place.partition, number, self._place.metadata
-            )
-            self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
-            self._commit({row[1] for row in rows})
+            self._produce(batches)
+            if self._may_be_joined(batches):
+                self._producer.flush(_JOIN_SECONDS)
+                round_.check()
+                joining = self._take(round_, 0)
+                batches += joining
+                self._produce(joining)
+            self._finish(batches)
         except KafkaException as failure:
-            raise self._verdict(f"batch {number}", failure.args[0], rows) from failure
+            rows = [row for batch in batches for row in batch.rows]
+            what = f"batch {batches[-1].number if batches else self._committed}"
+            raise self._verdict(what, failure.args[0], rows) from failure
+
+    def _may_be_joined(self, batches: list[Batch]) -> bool:
+        return 0 < sum(len(batch.rows) for batch in batches) <= _FEW and not self._careful
+
+    def _finish(self, batches: list[Batch]) -> None:
+        """Commit, and with it the number of the last batch."""
+        number = batches[-1].number if batches else self._committed
+        place = TopicPartition(
+            self._place.topic, self._place.partition, number, self._place.metadata
+        )
+        self._producer.send_offsets_to_transaction([place], self._group, _TIMEOUT_SECONDS)
+        self._commit({row[1] for batch in batches for row in batch.rows})
         self._committed = number
 
     def _commit(self, topics: Iterable[str]) -> None:
@@ -121,9 +144,9 @@ class ExactlyOncePublisher:
             t: fault.str() for t, fault in asked.items() if fault and fault.code() in TOPIC_FAULTS
         }
 
-    def _produce(self, rows: Sequence[Row]) -> None:
+    def _produce(self, batches: Iterable[Batch]) -> None:
         produce = self._producer.produce
-        for row in rows:
+        for row in chain.from_iterable(batch.rows for batch in batches):
             _, topic, key, value, names, contents, partition = row
             try:
                 headers = headers_of(names, contents) if names else None

@@ -34,7 +34,7 @@ class RecordPurger:
             "ids": "$1",
             "batches": "$2",
         }
-        self._text = (sql.purge_records.as_string(None) % places).encode()
+        self._text = (sql.purge_records.decode() % places).encode()
         self._prepared = False
         self._finished: list[int] = []
         self.purged = 0

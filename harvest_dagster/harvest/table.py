@@ -21,18 +21,18 @@ _FIELDS = ("kafka_topic", "kafka_key", "kafka_value", "kafka_header_keys", "kafk
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """SQL with the table's name and columns in its places."""
+    """SQL with the table's name and columns in its places, as the client sends it."""
 
-    head: Composed
-    sweep: Composed
-    gaps: Composed
-    drawn: Composed
-    changes: Composed
-    parts: Composed
-    claim: Composed
-    purge: Composed
-    purge_records: Composed
-    park: Composed
+    head: bytes
+    sweep: bytes
+    gaps: bytes
+    drawn: bytes
+    changes: bytes
+    parts: bytes
+    claim: bytes
+    purge: bytes
+    purge_records: bytes
+    park: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +65,19 @@ def statements_for(
     head, sweep, gaps = (
         _RECORDS[name].sql(table=table, columns=columns) for name in ("head", "sweep", "gaps")
     )
-    return Statements(
-        head=head,
-        sweep=sweep,
-        gaps=gaps,
-        drawn=SQL(_RECORDS["drawn"].text.replace("%(table)s", "{}")).format(Literal(table.sql)),
-        changes=_PARKED["changes"].sql(table=Literal(table.sql)),
-        parts=_PARKED["parts"].sql(table=Literal(table.sql)),
-        claim=Composed([claim]),
-        purge=_CLAIMS["purge"].sql(table=table, returned=returned, kept=kept),
-        purge_records=_CLAIMS["purge_records"].sql(table=table, returned=returned, kept=kept),
-        park=_PARKED["park"].sql(table=table, returned=_as_bytes(shape)),
-    )
+    made = {
+        "head": head,
+        "sweep": sweep,
+        "gaps": gaps,
+        "drawn": SQL(_RECORDS["drawn"].text.replace("%(table)s", "{}")).format(Literal(table.sql)),
+        "changes": _PARKED["changes"].sql(table=Literal(table.sql)),
+        "parts": _PARKED["parts"].sql(table=Literal(table.sql)),
+        "claim": claim,
+        "purge": _CLAIMS["purge"].sql(table=table, returned=returned, kept=kept),
+        "purge_records": _CLAIMS["purge_records"].sql(table=table, returned=returned, kept=kept),
+        "park": _PARKED["park"].sql(table=table, returned=_as_bytes(shape)),
+    }
+    return Statements(**{name: sql.as_bytes(connection) for name, sql in made.items()})
 
 
 def _columns(shape: Shape, sharding: Sharding) -> Composable:

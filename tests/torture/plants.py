@@ -60,16 +60,18 @@ def _fence_off() -> None:
 
 def _purge_early() -> None:
     def run(self: Any, round_: Round) -> None:
-        last = False
-        while not last:
-            batches, last = self._next(round_)
+        while not self._ended:
+            batches = self._take(round_, 3600.0)
             if round_.halted.is_set():
                 return
             for batch in batches:
                 round_.settled.put(batch)
-            if batches or not last:
+            early = len(batches)
+            if batches or not self._ended:
                 round_.check()
-                self._publish(batches)
+                self._publish(batches, round_)
+            for joined in batches[early:]:
+                round_.settled.put(joined)
             self.published += sum(len(batch.rows) for batch in batches)
         round_.settled.put(None)
 

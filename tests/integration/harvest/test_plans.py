@@ -50,12 +50,13 @@ def full(place: Place, request: pytest.FixtureRequest) -> Iterator[psycopg.Conne
         yield connection
 
 
-def statement(connection: psycopg.Connection[Any], name: str) -> Any:
+def statement(connection: psycopg.Connection[Any], name: str) -> bytes:
     """Make a statement for the table."""
     made: Statements = statements_for(
         connection, TableName("outbox"), Sharding(), mark_rows=False, retain=False
     )
-    return getattr(made, name)
+    found: bytes = getattr(made, name)
+    return found
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -68,7 +69,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def explained(connection: psycopg.Connection[Any], name: str) -> list[dict[str, Any]]:
     """Tell the nodes of a statement's plan."""
     cursor = psycopg.ClientCursor(connection)
-    query = psycopg.sql.SQL("EXPLAIN (FORMAT JSON) ") + statement(connection, name)
+    query = b"EXPLAIN (FORMAT JSON) " + statement(connection, name)
     cursor.execute(query, {**TERM, **PARAMETERS[name]})
     ((found,),) = cursor.fetchall()
     plan = json.loads(found) if isinstance(found, str) else found

@@ -28,9 +28,16 @@ def crowd(tmp_path: Path) -> Iterator[Crowd]:
 
 
 def process(module: str) -> psutil.Process:
-    """Find one of the crowd."""
-    children = psutil.Process().children()
-    return next(each for each in children if f"tests.torture.{module}" in each.cmdline())
+    """Find one of the crowd, as soon as it says by its command line who it is."""
+    found: list[psutil.Process] = []
+
+    def is_there() -> bool:
+        children = psutil.Process().children()
+        found[:] = [each for each in children if f"tests.torture.{module}" in each.cmdline()]
+        return bool(found)
+
+    until(is_there, what=module)
+    return found[0]
 
 
 @pytest.mark.parametrize(
