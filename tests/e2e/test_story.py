@@ -12,10 +12,10 @@ from tests.e2e.browser import save_screenshot
 from tests.e2e.dagster_dev import dagster_dev
 from tests.e2e.project import Project
 from tests.e2e.shop import GOOD_TOUR, Shop, worker
-from tests.e2e.test_pages import open_page
+from tests.e2e.test_pages import LARGE, open_page
 from tests.e2e.ui import until
 from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import Place
+from tests.integration.harvest.place import Place, set_limit
 from tests.integration.harvest.place import until as soon
 
 pytestmark = pytest.mark.long
@@ -45,6 +45,35 @@ def test_a_bad_night(shop: Shop, browser: Page) -> None:
     _red_and_green(shop, browser)
     _plots(shop, browser)
     judge(shop.place.stashed, read(shop.place.kafka, *_topics(shop)), "exactly_once")
+
+
+def test_what_is_red_turns_green(shop: Shop) -> None:
+    """So do records that wait for a lock, and one that is too large, when that is over."""
+    ui, place = shop.dagster.ui, shop.place
+    until(lambda: GOOD_TOUR in shop.told(), what="a tour runs")
+    with place.connect() as somebody, somebody.transaction():
+        place.put(BACKLOG)
+        somebody.execute("LOCK TABLE outbox IN SHARE MODE")
+        until(lambda: not _passed(shop, "outbox", "no_stall"), what="no_stall is red")
+        until(lambda: not _passed(shop, "outbox", "young"), what="young is red")
+    place.drained(DRAINED_SECONDS)
+    until(lambda: _passed(shop, "outbox", "no_stall"), what="no_stall is green again")
+    until(lambda: _passed(shop, "outbox", "young"), what="young is green again")
+    narrow = place.new_topic(max_message_bytes="2000")
+    place.stash([place.stashed[0]._replace(topic=narrow, value=b"x" * LARGE)])
+    until(lambda: not _passed(shop, "parked", "nothing_parked"), what="nothing_parked is red")
+    set_limit(place.admin, narrow, 10 * LARGE)
+    run = ui.launch_job(
+        "harvest_requeue", {"ops": {"do_harvest_requeue": {"config": {"topic": narrow}}}}
+    )
+    assert ui.wait_for_run(run) == "SUCCESS"
+    until(lambda: _passed(shop, "parked", "nothing_parked"), what="nothing_parked is green again")
+    place.drained()
+    judge(place.stashed, read(place.kafka, *_topics(shop)), "exactly_once")
+
+
+def _passed(shop: Shop, asset: str, check: str) -> bool:
+    return shop.dagster.ui.checks(f"harvest/{asset}")[check].passed is True
 
 
 def _killed_at_work(shop: Shop) -> None:

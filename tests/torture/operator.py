@@ -6,16 +6,13 @@ from contextlib import suppress
 
 import psycopg
 from confluent_kafka import KafkaException
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.admin._resource import ResourceType
 
 from harvest_dagster.outbox import parked
 from harvest_dagster.outbox.parked import Choice
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.place import Place
+from tests.integration.harvest.place import Place, set_limit
 
 USUAL_LIMIT = 1_048_588
-_ASK_SECONDS = 10.0
 
 
 class Operator:
@@ -27,15 +24,8 @@ class Operator:
 
     def limit(self, topic: str, size: int) -> bool:
         """Set the largest message that a topic takes; tell whether Kafka took that."""
-        entry = ConfigEntry(
-            "max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET
-        )
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-        asked = self._place.admin.incremental_alter_configs(
-            [resource], request_timeout=_ASK_SECONDS
-        )
         try:
-            asked[resource].result()
+            set_limit(self._place.admin, topic, size)
         except KafkaException:
             return False
         return True

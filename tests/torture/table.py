@@ -21,8 +21,8 @@ _ROLES = ("leader", "standby", "broker", "postgres", "run", "code server")
 _NO = "-"
 
 
-def tables(accounts: Sequence[Told]) -> Iterator[str]:
-    """Write what each run came to, their total, and how long what took to be got over."""
+def runs(accounts: Iterable[Told]) -> Iterator[str]:
+    """Write what each run came to, and their total."""
     accounts = sorted(accounts, key=lambda told: told["seed"])
     columns = {**_COLUMNS, **_kills(accounts), **_JUDGED}
     yield _row(["seed", *columns])
@@ -30,12 +30,18 @@ def tables(accounts: Sequence[Told]) -> Iterator[str]:
     for told in accounts:
         yield _row([told["seed"], *(_shown(one([told])) for one in columns.values())])
     yield _row(["all", *(_shown(one(accounts)) for one in columns.values())])
-    yield ""
-    yield _row(
-        ["fault", "times", "worst, s", "median, s, of runs' medians of those alone", "alone"]
-    )
+
+
+def faults(accounts: Sequence[Told]) -> Iterator[str]:
+    """Write how long each kind of fault took to be got over, in all runs."""
+    yield _row(["fault", "times", "worst, s", "alone", "median of those alone, s"])
     yield _row(["---"] * 5)
     yield from _recoveries(accounts)
+
+
+def total(accounts: Sequence[Told], column: str) -> str:
+    """Tell what one column comes to for all runs."""
+    return _shown({**_COLUMNS, **_kills(accounts), **_JUDGED}[column](accounts))
 
 
 def _sum(name: Callable[[Told], float | None]) -> Callable[[Sequence[Told]], float]:
@@ -103,8 +109,8 @@ def _recoveries(accounts: Sequence[Told]) -> Iterator[str]:
                 label,
                 _shown(sum(one["count"] for one in found)),
                 _shown(max(one["worst"] for one in found)),
-                _shown(float(median(alone))) if alone else _NO,
                 _shown(len(alone)),
+                _shown(float(median(alone))) if alone else _NO,
             ]
         )
     struck, measured = (sum(told[name] for told in accounts) for name in ("struck", "measured"))
@@ -128,7 +134,7 @@ def _row(cells: Iterable[object]) -> str:
 def main(files: Sequence[str]) -> None:
     """Write the tables of these files."""
     accounts = [json.loads(Path(file).read_text(encoding="utf-8")) for file in files]
-    for line in tables(accounts):
+    for line in [*runs(accounts), "", *faults(accounts)]:
         sys.stdout.write(f"{line}\n")
 
 

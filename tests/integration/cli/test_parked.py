@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.admin._resource import ResourceType
 
 from harvest_dagster import Message, stash
 from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import Servers
+from tests.integration.harvest.place import set_limit
 
 if TYPE_CHECKING:
     from tests.conftest import Harvest, Stashed
@@ -102,13 +101,6 @@ def trouble(  # noqa: PLR0913, PLR0917 - what a reaper.yaml is made of
     return Trouble(names, topic, large, reaping)
 
 
-def raise_limit(admin: AdminClient, topic: str) -> None:
-    """Let a topic take larger messages."""
-    entry = ConfigEntry("max.message.bytes", "1000000", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result()
-
-
 def of_key(found: list[tuple[bytes, bytes]], key: bytes) -> list[str]:
     """The values of one key, in order."""
     return [value.decode() for its, value in found if its == key]
@@ -129,7 +121,7 @@ def test_requeue_what_kafka_refused(
     harvest: Harvest, trouble: Trouble, admin: AdminClient, published: Published
 ) -> None:
     """When the topic takes it and it is requeued, it goes out, and then what waited for it."""
-    raise_limit(admin, trouble.topic)
+    set_limit(admin, trouble.topic, 1_000_000)
     done = harvest("parked", "requeue", "--topic", trouble.topic, *trouble.names)
     assert done.stdout == f"requeued 1 record into {trouble.names[-1]}\n"
     assert of_key(published(trouble.topic, 6), b"a") == ["0", trouble.large, "2"]

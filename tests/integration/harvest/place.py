@@ -12,6 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster import Message, stash
@@ -44,6 +46,13 @@ def a_while(seconds: float = 0.5) -> None:
     """Let whatever goes round go round some times, where there is nothing to see of it."""
     end = time.monotonic() + seconds
     until(lambda: time.monotonic() > end)
+
+
+def set_limit(admin: AdminClient, topic: str, size: int, seconds: float = 10.0) -> None:
+    """Let a topic take messages of up to so many bytes from now on."""
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource], request_timeout=seconds)[resource].result()
 
 
 class Place:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from harvest_dagster import Message
 from tests.integration.harvest.account import judge, lanes, read
-from tests.integration.harvest.place import a_while, until
+from tests.integration.harvest.place import a_while, set_limit, until
 
 if TYPE_CHECKING:
     from tests.integration.harvest.place import Place
@@ -57,13 +56,6 @@ def with_one_wrong(place: Place, **wrong: Any) -> list[Message]:
 def without(place: Place, key: bytes, start: int) -> list[Message]:
     """What was stashed, without a key's records from a place on."""
     return [m for n, m in enumerate(place.stashed) if m.key != key or n < start]
-
-
-def allow_large(place: Place) -> None:
-    """Let the topic take larger records from now on."""
-    larger = ConfigEntry("max.message.bytes", "100000", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ConfigResource.Type.TOPIC, place.topic, incremental_configs=[larger])
-    place.admin.incremental_alter_configs([resource])[resource].result(10)
 
 
 def requeue(connection: psycopg.Connection[Any], place: Place, ids: Iterable[int]) -> None:
@@ -158,7 +150,7 @@ def test_requeued(small: Place, start_tour: StartTour, delivery: str) -> None:
     with_one_wrong(small, value=LARGE)
     start_tour(small.config(delivery=delivery), small.lease())
     until(lambda: small.waiting() == 10)
-    allow_large(small)
+    set_limit(small.admin, small.topic, 100_000)
     with psycopg.connect(small.postgres) as operator:
         requeue(operator, small, [100])
     small.drained()
@@ -197,7 +189,7 @@ def test_operators_that_overlap(small: Place, start_tour: StartTour) -> None:
     start_tour(small.config(), small.lease())
     until(lambda: len(small.rows("SELECT id FROM harvest.parked")) == 2)
     a_while()
-    allow_large(small)
+    set_limit(small.admin, small.topic, 100_000)
     with psycopg.connect(small.postgres) as first, psycopg.connect(small.postgres) as second:
         requeue(first, small, [1])
         requeue(second, small, [2])
