@@ -40,13 +40,13 @@ class Part(NamedTuple):
 _PARTS = {
     "stash": Part("--rounds 2 --records 100000", 40),
     "paths": Part("--rounds 2 --records 30000", 40),
-    "harvest": Part("--rounds 2 --records 300000", 150),
-    "growth": Part("--rounds 1", 200),
+    "harvest": Part("--rounds 4 --records 400000", 240),
+    "growth": Part("--rounds 1", 150),
     "sizes": Part("--rounds 1", 60),
-    "latency": Part("--seconds 10", 60),
+    "latency": Part("--seconds 10", 90),
     "shards": Part("--rounds 2 --records 150000", 50),
     "tour": Part("--rounds 4 --records 150000", 60),
-    "spark": Part("--rounds 2 --large 10000000", 220),
+    "spark": Part("--rounds 2 --large 10000000", 150),
 }
 _BY_HAND = {
     "memory": Part("--minutes 10", 640),

@@ -51,11 +51,14 @@ class Result:
 
 
 def medians(rounds: int, contenders: dict[str, Callable[[], float]]) -> dict[str, Median]:
-    """Let all contenders take turns, so that noise meets each of them alike; tell the medians."""
+    """Let all contenders take turns, so that noise meets each of them alike; tell the medians.
+
+    Every other round goes backwards: one of them leaves the servers more to write than another.
+    """
     found: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds):
-        for name, run in contenders.items():
-            found[name].append(run())
+        for name in [*contenders][:: -1 if turn % 2 else 1]:
+            found[name].append(contenders[name]())
             print(f"  round {turn + 1}/{rounds} {name}: {found[name][-1]:,.0f}", file=sys.stderr)
     return {name: Median.of(samples) for name, samples in found.items()}
 

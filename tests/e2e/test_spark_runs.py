@@ -1,23 +1,31 @@
-"""Spark's assets as they are run from the UI: cancelled, and back-filled with a day that fails."""
+"""Spark's assets as they are run from the UI: cancelled, and a month with a day that fails."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
 
 import psutil
 import pytest
+from playwright.sync_api import Page, expect
 
+from tests.e2e.browser import save_screenshot
 from tests.e2e.dagster_dev import DagsterDev, dagster_dev
 from tests.e2e.project import Project
 from tests.e2e.shop import Shop
-from tests.e2e.ui import PARTITION, until
+from tests.e2e.test_pages import open_page
+from tests.e2e.ui import PARTITION, Ui, until
 from tests.integration.harvest.place import Place
 
 pytestmark = pytest.mark.long
 
-DAYS = ("2026-10-05", "2026-10-06", "2026-10-07")
+MONTH = [f"2026-10-{day:02}" for day in range(1, 31)]
+BAD = MONTH[14]
+MONTH_SECONDS = 1_500.0
+"""Each day starts a Python and a Spark, of which two go at once; other tests may run beside."""
 SALES = ("till_orders", "till_payments", "clean_orders", "daily_sales")
+CUSTOMERS = 50
+FEW = {"ops": {"tills": {"config": {"orders": 2_000, "customers": CUSTOMERS}}}}
 ENDLESS = {"ops": {"tills": {"config": {"orders": 2_000_000_000}}}}
 
 
@@ -46,7 +54,7 @@ def stashed(shop: Shop) -> dict[str, int]:
 
 def test_cancelled(shop: Shop) -> None:
     """Terminate in the UI ends Spark's job and Spark; the day can be run again."""
-    ui, day = shop.dagster.ui, DAYS[0]
+    ui, day = shop.dagster.ui, MONTH[0]
     run = ui.launch_assets("till_orders", "till_payments", config=ENDLESS, partition=day)
     until(lambda: any(_busy(each) for each in sparks(shop.dagster)), what="Spark is at work")
     ui.terminate(run)
@@ -57,25 +65,71 @@ def test_cancelled(shop: Shop) -> None:
     assert stashed(shop).keys() == {day}
 
 
-def test_a_day_that_fails(shop: Shop) -> None:
-    """It leaves neither rows nor messages, the others are whole, and it can be run again."""
+def test_a_month_with_a_bad_day(shop: Shop, browser: Page) -> None:
+    """A day that fails leaves nothing, the others are whole, and it can be back-filled again.
+
+    The first day is there before the month is back-filled, and is not stashed twice.
+    """
     ui, place = shop.dagster.ui, shop.place
-    assert ui.wait_for_run(ui.launch_assets(*SALES, partition=DAYS[0])) == "SUCCESS"
-    place.rows(f"ALTER TABLE daily_sales ADD CONSTRAINT not_now CHECK (day <> '{DAYS[1]}')")
-    assert ui.backfill(SALES, DAYS[1:]) == "COMPLETED_FAILED"
-    failed = [run for run in ui.runs() if run.status == "FAILURE"]
-    assert {run.tags[PARTITION] for run in failed} == {DAYS[1]}
-    assert any("not_now" in (line.error or "") for line in ui.run_log(failed[0].id))
-    assert stashed(shop).keys() == _days(place) == {DAYS[0], DAYS[2]}
+    first = ui.launch_assets(*SALES, config=FEW, partition=MONTH[0])
+    assert ui.wait_for_run(first) == "SUCCESS"
+    place.rows(f"ALTER TABLE daily_sales ADD CONSTRAINT not_now CHECK (day <> '{BAD}')")
+    month = ui.launch_backfill(SALES, MONTH, FEW)
+    assert ui.wait_for_backfill(month, MONTH_SECONDS) == "COMPLETED_FAILED"
+    _failed_alone(ui)
+    _whole(shop, {*MONTH} - {BAD})
+    _month_shown(browser, ui, month)
     place.rows("ALTER TABLE daily_sales DROP CONSTRAINT not_now")
-    assert ui.backfill(SALES, DAYS[1:]) == "COMPLETED_SUCCESS"
-    counts = dict(place.rows("SELECT day::text, count(*) FROM daily_sales GROUP BY 1"))
-    assert counts == stashed(shop)
-    assert counts.keys() == {*DAYS}
+    assert ui.wait_for_backfill(ui.launch_backfill(SALES, [BAD], FEW)) == "COMPLETED_SUCCESS"
+    _whole(shop, {*MONTH})
+    _day_shown(browser, shop)
 
 
-def _days(place: Place) -> set[Any]:
-    return {day for (day,) in place.rows("SELECT DISTINCT day::text FROM daily_sales")}
+def _failed_alone(ui: Ui) -> None:
+    """The bad day's run has failed, as its log tells, and no other."""
+    failed = [run for run in ui.runs(limit=2 * len(MONTH)) if run.status == "FAILURE"]
+    assert [run.tags[PARTITION] for run in failed] == [BAD]
+    assert any("not_now" in (line.error or "") for line in ui.run_log(failed[0].id))
+
+
+def _whole(shop: Shop, days: set[str]) -> None:
+    """Each of these days has a row and a message of each customer, and nothing else is left."""
+    place = shop.place
+    rows = dict(place.rows("SELECT day::text, count(*) FROM daily_sales GROUP BY 1"))
+    assert rows == stashed(shop) == dict.fromkeys(days, CUSTOMERS)
+    assert not place.rows("SELECT FROM harvest.staged")
+    assert not place.rows("SELECT FROM pg_tables WHERE schemaname = 'harvest_staging'")
+
+
+def _month_shown(browser: Page, ui: Ui, backfill: str) -> None:
+    """The back-fill's page counts the days that were to be done, are at work, done, and failed."""
+    open_page(browser, ui, f"/runs/b/{backfill}")
+    for asset in SALES:
+        row = browser.locator('[class*="rowGrid"]').filter(has_text=asset)
+        counts = ["30", "0", "29", "1"] if asset == "daily_sales" else ["30", "0", "30", "0"]
+        expect(row.locator("> div")).to_have_text([re.compile(asset), *counts])
+    save_screenshot(browser, "spark-backfill")
+
+
+def _day_shown(browser: Page, shop: Shop) -> None:
+    """The asset's newest event tells what was stashed, where it is, and how long that took."""
+    query = """SELECT min(id), max(id) FROM outbox
+                WHERE convert_from(kafka_value, 'UTF8')::json ->> 'day' = %s"""
+    ((first, last),) = shop.place.rows(query, [BAD])
+    told: dict[str, str | re.Pattern[str]] = {
+        "stashed": str(CUSTOMERS),
+        "rows in daily_sales": str(CUSTOMERS),
+        "ids": f"{first:,} to {last:,}",
+        "seconds": re.compile(r"\d+\.\d+"),
+    }
+    open_page(browser, shop.dagster.ui, "/assets/daily_sales?view=events")
+    expect(browser.get_by_text(f"Partition {BAD} materialized")).to_be_visible()
+    for label, value in told.items():
+        entry = browser.get_by_role("row").filter(has=browser.get_by_text(label, exact=True))
+        expect(entry.get_by_role("cell").nth(1)).to_have_text(value)
+    link = browser.get_by_role("link", name="harvest / outbox")
+    expect(link).to_have_attribute("href", "/assets/harvest/outbox")
+    save_screenshot(browser, "spark-day")
 
 
 def _busy(process: psutil.Process) -> bool:

@@ -87,16 +87,26 @@ class Ui:
         tags = {PARTITION: partition} if partition else None
         return self._launch({"jobName": ASSETS_JOB, "assetSelection": selection}, config, tags)
 
-    def backfill(self, keys: Sequence[str], partitions: Sequence[str]) -> str:
-        """Back-fill partitions of assets, and wait until that is over; tell how it ended."""
-        params = {"assetSelection": [*map(_key, keys)], "partitionNames": [*partitions]}
-        found = self._press(graphql.BACKFILL, "LaunchBackfillSuccess", params=params)["backfillId"]
+    def launch_backfill(
+        self, keys: Sequence[str], partitions: Sequence[str], config: Any = None
+    ) -> str:
+        """Back-fill partitions of assets; tell the back-fill's id."""
+        params = {
+            "assetSelection": [*map(_key, keys)],
+            "partitionNames": [*partitions],
+            "runConfigData": config or {},
+        }
+        found = self._press(graphql.BACKFILL, "LaunchBackfillSuccess", params=params)
+        return str(found["backfillId"])
+
+    def wait_for_backfill(self, backfill: str, seconds: float = BACKFILL_SECONDS) -> str:
+        """Wait until a back-fill is over; tell how it ended."""
 
         def ended() -> str:
-            status = str(self.ask(graphql.BACKFILL_STATUS, id=found)["status"])
+            status = str(self.ask(graphql.BACKFILL_STATUS, id=backfill)["status"])
             return "" if status in {"REQUESTED", "FAILING", "CANCELING"} else status
 
-        return until(ended, BACKFILL_SECONDS, "the back-fill is over")
+        return until(ended, seconds, f"back-fill {backfill} is over")
 
     def run_status(self, run: str) -> str:
         """Tell the status of a run, such as STARTED."""
