@@ -125,9 +125,10 @@ def write(raw: Path) -> None:
 
 def text(found: Mapping[str, Any]) -> str:
     """Write the page."""
-    parts = [line for name in _there(found) for line in _section(name, found[name])]
+    here = _machine(found)["machine"]
+    parts = [line for name in _there(found) for line in _section(name, found[name], here)]
     seconds = sum(part["took seconds"] for name, part in found.items() if name not in BY_HAND)
-    return "\n".join([_HEAD.format(minutes=seconds / 60), *_machine(found), *parts])
+    return "\n".join([_HEAD.format(minutes=seconds / 60), *_told(_machine(found)), *parts])
 
 
 def plot(name: str, rows: Sequence[Row]) -> str:
@@ -157,21 +158,27 @@ def _there(found: Mapping[str, Any]) -> list[str]:
     return [name for name in _PARTS if name in found]
 
 
-def _machine(found: Mapping[str, Any]) -> Iterator[str]:
-    machine = next(iter(found.values()))["machine"]
+def _machine(found: Mapping[str, Any]) -> Mapping[str, str]:
+    machine: Mapping[str, str] = next(iter(found.values()))["machine"]
+    return machine
+
+
+def _told(machine: Mapping[str, str]) -> Iterator[str]:
     yield "| | |\n|---|---|"
     yield from (f"| {name} | {value} |" for name, value in machine.items())
     yield ""
 
 
-def _section(name: str, measured: Mapping[str, Any]) -> Iterator[str]:
+def _section(name: str, measured: Mapping[str, Any], here: str) -> Iterator[str]:
     part = _PARTS[name]
     yield f"## {part.title}\n\n{part.about}\n"
     yield f"![{part.title}: the figures of the table as bars]({PLOTS.as_posix()}/{name}.svg)\n"
     yield "| | ratio | to | target | figure | runs |\n|---|---|---|---|---|---|"
     yield from map(_row, measured["results"])
     command = f"python -m benchmarks.{name} {measured['settings']}"
-    yield f"\nMeasured on {measured['on']} with `{command}`.\n"
+    machine = measured["machine"]["machine"]
+    elsewhere = "" if machine == here else f", on another machine, {machine}"
+    yield f"\nMeasured on {measured['on']} with `{command}`{elsewhere}.\n"
 
 
 def _row(row: Row) -> str:

@@ -12,16 +12,21 @@ from benchmarks import page
 from benchmarks.report import Median, Result, as_row
 
 
-def shown(result: Result) -> str:
-    """Write the page of one figure, and take its row."""
-    part: dict[str, Any] = {
+def part(result: Result, machine: str = "2 cores") -> dict[str, Any]:
+    """Make a part of one figure."""
+    return {
         "results": [as_row(result)],
         "settings": "",
         "on": "2026-11-19",
         "took seconds": 60,
-        "machine": {"machine": "2 cores"},
+        "machine": {"machine": machine},
     }
-    (row,) = (line for line in page.text({"stash": part}).splitlines() if "| it |" in line)
+
+
+def shown(result: Result) -> str:
+    """Write the page of one figure, and take its row."""
+    text = page.text({"stash": part(result)})
+    (row,) = (line for line in text.splitlines() if "| it |" in line)
     return row
 
 
@@ -68,3 +73,12 @@ def test_each_rounds_figure_is_kept() -> None:
     result = Result("it", Median.of([3.0, 1.0, 2.0]), "s")
     assert shown(result).endswith("| 2 s | 3 |")
     assert json.loads(json.dumps(as_row(result)))["samples"] == [3.0, 1.0, 2.0]
+
+
+def test_what_was_measured_elsewhere_says_so() -> None:
+    """The machine at the top of the page is that of the other parts."""
+    it = Result("it", 1.0, "/s")
+    text = page.text({"stash": part(it), "tour": part(it), "memory": part(it, "8 cores")})
+    assert [line for line in text.splitlines() if "another machine" in line] == [
+        "Measured on 2026-11-19 with `python -m benchmarks.memory `, on another machine, 8 cores."
+    ]
