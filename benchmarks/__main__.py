@@ -77,6 +77,7 @@ def _servers() -> Iterator[None]:
     if names_own_servers():
         yield
         return
+    environ.setdefault("KAFKA_HEAP_OPTS", "-Xms1g -Xmx1g")  # what Kafka's own script gives it
     embedded.up(_HOME, say=_say)
     environ["HARVEST_HOME"] = str(_HOME.resolve())
     try:

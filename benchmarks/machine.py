@@ -21,11 +21,12 @@ def describe() -> dict[str, str]:
     """Tell of machine and versions."""
     memory = psutil.virtual_memory().total / 2**30
     librdkafka, _ = confluent_kafka.libversion()
+    heap = os.environ.get("KAFKA_HEAP_OPTS", "as its server was started")
     return {
         "machine": f"{os.cpu_count()} cores of {_processor()}, {memory:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "PostgreSQL": _postgres(),
-        "Kafka": f"{KAFKA.removeprefix('kafka-')}, one broker; librdkafka {librdkafka}",
+        "Kafka": f"{KAFKA.removeprefix('kafka-')}, one broker, {heap}; librdkafka {librdkafka}",
         **{name: version(name) for name in _PACKAGES},
     }
 

@@ -24,7 +24,7 @@ from harvest_dagster.cli import main
 from harvest_dagster.config import PROJECT_FILE, Settings
 from harvest_dagster.election.history import KINDS
 from harvest_dagster.harvest import events
-from harvest_dagster.harvest.config import HarvestConfig, Limits
+from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits
 from harvest_dagster.harvest.durations import format_duration
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.metrics import HarvestCollector
@@ -103,8 +103,9 @@ def config() -> Iterator[str]:
     given = HarvestConfig.model_validate({"base_kafka": kafka, "postgres": "host=db"})
     yield from _fields(HarvestConfig, given, given)
     yield "\n## Its limits\n"
-    yield "The fields of `Limits`; a number in Python is of seconds, where text is a duration.\n"
-    yield from _fields(Limits, given.limits, Limits().suited_to("at_least_once"))
+    yield "The fields of `Limits`; a number in Python is of seconds, where text is a duration. Of a"
+    yield "reaper.yaml at least once, they are goharvest's: 1,000 in flight, and 100 at once.\n"
+    yield from _fields(Limits, given.limits, Limits().suited_to(RECORDS["at_least_once"]))
     yield "\n## In Dagster\n"
     for resource in _RESOURCES:
         yield f"### {resource.__name__}\n"

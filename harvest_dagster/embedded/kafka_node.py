@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from typing import TYPE_CHECKING
@@ -74,7 +75,8 @@ def set_up(home: Path, state: State, node: int, java: str, jars: Path) -> None:
 
 def command(home: Path, node: int, java: str, jars: Path) -> list[str]:
     """Tell the command line of the node."""
-    options = ["-Xmx512m", "-XX:+ExitOnOutOfMemoryError", *(f"-D{each}" for each in _DATED)]
+    heap = os.environ.get("KAFKA_HEAP_OPTS", "-Xmx512m").split()  # as Kafka's own script has it
+    options = [*heap, "-XX:+ExitOnOutOfMemoryError", *(f"-D{each}" for each in _DATED)]
     crash = f"-XX:ErrorFile={log_of(home, f'kafka-{node}-crash')}"
     return [*_jvm(java, jars), *options, crash, MAIN, str(_properties(home, node))]
 

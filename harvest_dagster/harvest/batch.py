@@ -11,9 +11,12 @@ from uuid import UUID
 Key: TypeAlias = "bytes | str | None"
 Row: TypeAlias = (
     "tuple[int, str, Key, bytes | str | None,"
-    " list[str] | None, list[bytes | str | None] | None, int | None]"
+    " list[str] | None, list[bytes | str | None] | None, int | None, int | None]"
 )
-"""A record: its id, topic, key, value, names and values of its headers, and partition."""
+"""A record: its id, topic, key, value, names and values of its headers, and partition.
+
+And a number for the parts that the outbox had when it was read, if it was read beyond the head.
+"""
 
 Headers: TypeAlias = "list[tuple[str, bytes | str | None]]"
 

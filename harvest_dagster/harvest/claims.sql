@@ -2,7 +2,7 @@
 SELECT set_config('synchronous_commit', 'on', false)
  WHERE current_setting('synchronous_commit') = 'off'
 
--- hasty: let purges not wait for the disk: what a crash brings back, Kafka's number purges again
+-- hasty: do not wait for the disk, where a crash may take back what is written
 SELECT set_config('synchronous_commit', 'off', false)
 
 -- claim: mark a batch, if the lease is still ours

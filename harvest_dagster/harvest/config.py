@@ -1,4 +1,4 @@
-"""The configuration of a harvest, frozen and validated; its defaults are goharvest's.
+"""The configuration of a harvest, frozen and validated.
 
 A value is never shown: neither by the repr, the str or a dump of a config that has secrets, nor
 by the `ConfigError` that says which field is wrong and what may stand there. (pydantic's own
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -39,11 +40,13 @@ Delivery = Literal["exactly_once", "at_least_once"]
 Marks = Literal["claims", "rows"]
 OnRejected = Literal["hold_key", "skip"]
 
-_RECORDS: dict[Delivery, tuple[int, int]] = {
+Records: TypeAlias = "tuple[int, int]"
+"""How many records may be in flight, and how many a mark takes."""
+
+RECORDS: dict[Delivery, Records] = {
     "exactly_once": (20_000, 5_000),
-    "at_least_once": (1_000, 100),
+    "at_least_once": (4_000, 1_000),
 }
-"""For each delivery, how many records may be in flight, and how many a mark takes."""
 
 TRUST_MARGIN_SECONDS = 1.0
 """How long before the end of its session a leader ceases to trust its lease."""
@@ -91,11 +94,16 @@ Name = Annotated[str, AfterValidator(_printable)]
 KafkaName = Annotated[str, AfterValidator(_kafka_name)]
 
 
-class _Checked(BaseModel):
-    """A frozen model that refuses with a ConfigError.
+@dataclass(frozen=True)
+class Origin:
+    """Where a config was read: what its fields are called there, and what they are by default."""
 
-    `context` may give the fields the names that they have where they were read.
-    """
+    names: Mapping[str, str]
+    records: Mapping[Delivery, Records]
+
+
+class _Checked(BaseModel):
+    """A frozen model that refuses with a ConfigError; `context` may be an Origin."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True
@@ -113,7 +121,7 @@ class _Checked(BaseModel):
         try:
             return handler(given)
         except ValidationError as error:
-            fault = _told(error, cls, info.context or {})
+            fault = _told(error, cls, _origin(info).names)
         # Outside of the except, so that not even the error's context has the values.
         raise ConfigError(fault)
 
@@ -141,12 +149,12 @@ class Limits(_Checked):
     """not used; a file of goharvest's may have it"""
     mark_backoff: Pause = 0.01
     """not used; a file of goharvest's may have it"""
-    max_in_flight_records: Count = _RECORDS["exactly_once"][0]
+    max_in_flight_records: Count = RECORDS["exactly_once"][0]
     """how many records may be marked and not purged yet"""
     max_in_flight_bytes: Count = 32 * 1024 * 1024
     """how many bytes their values may have"""
     mark_query_records: Count = Field(
-        default_factory=lambda data: min(_RECORDS["exactly_once"][1], data["max_in_flight_records"])
+        default_factory=lambda data: min(RECORDS["exactly_once"][1], data["max_in_flight_records"])
     )
     """how many records are marked at once"""
     send_concurrency: Count = 8
@@ -180,10 +188,10 @@ class Limits(_Checked):
             raise ValueError(f"{value} is more than the {most} records that may be in flight")
         return value
 
-    def suited_to(self, delivery: Delivery) -> Limits:
-        """Give what was not given the default of this delivery."""
+    def suited_to(self, records: Records) -> Limits:
+        """Give what was not given these defaults."""
         given = self.model_dump(exclude_unset=True)
-        most, marked = _RECORDS[delivery]
+        most, marked = records
         given.setdefault("max_in_flight_records", max(most, given.get("mark_query_records", 0)))
         given.setdefault("mark_query_records", min(marked, given["max_in_flight_records"]))
         return Limits(**given)
@@ -212,7 +220,9 @@ class HarvestConfig(_Checked):
     postgres: SecretStr = Field(description="postgresql://..., or libpq's key=value pairs")
     delivery: Delivery = "exactly_once"
     """exactly_once or at_least_once; a reaper.yaml that does not say so is at_least_once"""
-    limits: Limits = Field(default_factory=lambda data: Limits().suited_to(data["delivery"]))
+    limits: Limits = Field(
+        default_factory=lambda data: Limits().suited_to(RECORDS[data["delivery"]])
+    )
     """how much, how often and how long: below"""
     marks: Marks = "claims"
     """claims, or rows, which writes leader_id into each row as goharvest does"""
@@ -257,7 +267,8 @@ class HarvestConfig(_Checked):
     @field_validator("limits")
     @classmethod
     def _suit_delivery(cls, value: Limits, info: ValidationInfo) -> Limits:
-        return value.suited_to(info.data["delivery"]) if "delivery" in info.data else value
+        delivery = info.data.get("delivery")
+        return value.suited_to(_origin(info).records[delivery]) if delivery else value
 
     @field_validator("metrics", mode="before")
     @classmethod
@@ -272,6 +283,10 @@ class HarvestConfig(_Checked):
     @field_serializer("base_kafka", "producer_kafka")
     def _masked(self, settings: KafkaConfig) -> KafkaConfig:
         return masked(settings)
+
+
+def _origin(info: ValidationInfo) -> Origin:
+    return info.context if isinstance(info.context, Origin) else Origin({}, RECORDS)
 
 
 def _told(error: ValidationError, model: type[BaseModel], names: Mapping[str, str]) -> str:

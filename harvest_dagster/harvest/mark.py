@@ -91,14 +91,14 @@ class Marker:
         self._sweep_began = 0.0
         self._next_sweep = time.monotonic() + _SWEEP_SECONDS
         self._held_keys: dict[tuple[str, Key], int] = {}
-        self._changes = self._parts = 0
+        self._changes = 0
+        self._parts: int | None = None
         self._next_look_at_lanes = 0.0
         self.marked = 0
 
     def run(self, round_: Round) -> None:
         """Mark until the round drains, or all that it may mark is marked."""
         self._load_lanes()
-        self._has_new_parts()
         pause = _SHORTEST_PAUSE
         least = max(1, self._limits.records // 2)
         while not (round_.draining.is_set() or self._has_marked_all()):
@@ -133,13 +133,15 @@ class Marker:
     def _scan_head(self, records: int, size: int) -> list[Row]:
         """Read beyond the head, and then look into the gaps.
 
-        In that order, since whoever stashed one of the rows may have waited for a late commit, or
-        for a part that was attached: that is found then, and goes first. The rows are read again.
+        In that order, since whoever stashed one of the rows may have waited for a late commit: that
+        is found then, and goes first. So does a part that was attached, whose ids may be below the
+        head: who sees the rows sees it too. The rows are read again.
         """
         if self._head is None:
             return self._first_scan(records, size)
         rows = self._read(self._sql.head, records, size, after=self._head)
-        if rows and self._has_new_parts():
+        if rows and rows[0][-1] != self._parts:
+            self._parts = rows[0][-1]
             self._start_sweep()
             return []
         if self._gaps.wants_look(now=bool(rows)):
@@ -158,7 +160,7 @@ class Marker:
         if rows:
             self._gaps.see_below(rows[0][0])
             self._gaps.see(rows[0][0] - 1, [row[0] for row in rows])
-            self._head = rows[-1][0]
+            self._head, self._parts = rows[-1][0], rows[0][-1]
             return self._sendable(rows)
         if not self._asked_drawn:
             self._asked_drawn = True
@@ -206,12 +208,6 @@ class Marker:
                 self._start_sweep()
         if now >= self._next_sweep and self._sweep_from is None:
             self._start_sweep()
-
-    def _has_new_parts(self) -> bool:
-        """Tell whether parts were attached since last asked: their ids may be below the head."""
-        (parts,) = self._fetch(self._sql.parts, {})[0]
-        before, self._parts = self._parts, parts
-        return bool(parts != before)
 
     def _start_sweep(self) -> None:
         if self._head is not None:

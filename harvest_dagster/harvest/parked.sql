@@ -42,8 +42,3 @@ SELECT (SELECT COALESCE(sum(id), 0)
      + (SELECT COALESCE(sum(inhrelid::bigint), 0)
           FROM pg_inherits
          WHERE inhparent = to_regclass({table}))::bigint
-
--- parts: a number that changes with each new part of the outbox, for the marker to look at often
-SELECT COALESCE(sum(inhrelid::bigint), 0)::bigint
-  FROM pg_inherits
- WHERE inhparent = to_regclass({table})

@@ -120,7 +120,7 @@ class AtLeastOncePublisher:
         Nothing but this look holds off a leader that wakes: Kafka fences nobody here.
         """
         round_.check()
-        _, topic, key, value, names, contents, partition = sent[0]
+        _, topic, key, value, names, contents, partition, _ = sent[0]
         try:
             headers = headers_of(names, contents) if names else None
         except ValueError as fault:

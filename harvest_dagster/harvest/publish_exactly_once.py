@@ -147,7 +147,7 @@ class ExactlyOncePublisher:
     def _produce(self, batches: Iterable[Batch]) -> None:
         produce = self._producer.produce
         for row in chain.from_iterable(batch.rows for batch in batches):
-            _, topic, key, value, names, contents, partition = row
+            _, topic, key, value, names, contents, partition, _ = row
             try:
                 headers = headers_of(names, contents) if names else None
             except ValueError as fault:

@@ -1,7 +1,8 @@
 """The last stage: remove what was published from the outbox, and its claims with it.
 
 It runs on a thread and a connection of its own, and blocks on the database alone. One statement
-purges all that has settled since the last one.
+purges all that has settled since the last one; while that is little, it waits for more, since a
+statement for each small transaction would slow down those who wait for theirs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from harvest_dagster.errors import FencedError
 from harvest_dagster.harvest.batch import Batch, Term
 from harvest_dagster.harvest.stage import Round
 from harvest_dagster.harvest.table import Statements
+
+_FEW = 100
+_PAUSE_SECONDS = 0.02
 
 
 class Purger:
@@ -39,6 +43,8 @@ class Purger:
                 self.up_to(batches[-1].number)
                 records, size = sum(len(b.rows) for b in batches), sum(b.size for b in batches)
                 round_.window.give_back(records, size, [batch.number for batch in batches])
+                if records < _FEW:
+                    round_.draining.wait(_PAUSE_SECONDS)
 
     def up_to(self, batch: int) -> int:
         """Purge all claimed batches up to a number; tell how many records that were."""

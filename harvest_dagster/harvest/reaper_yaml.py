@@ -24,7 +24,7 @@ from pydantic.alias_generators import to_camel
 
 from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.harvest.config import HarvestConfig, Limits
+from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits, Origin
 
 TRACE = 5
 """The level below DEBUG, for which Python has no name."""
@@ -38,6 +38,9 @@ _LEVELS = {
     "error": logging.ERROR,
     "off": logging.CRITICAL + 1,
 }
+_RECORDS = {**RECORDS, "at_least_once": (1_000, 100)}
+"""goharvest's own delivery has goharvest's own limits."""
+
 _SECTIONS = {"harvest", "harvest.limits", "logging"}
 _TABLES = {"harvest.baseKafkaConfig", "harvest.producerKafkaConfig"}
 NAMES = {
@@ -138,7 +141,7 @@ def _reaper(root: _Entry) -> Reaper:
             (limits if field in Limits.model_fields else fields)[field] = value
     level = _level(fields.pop("level", "debug"), names["level"])
     _add_settings(fields)
-    return Reaper(HarvestConfig.model_validate(fields, context=names), level)
+    return Reaper(HarvestConfig.model_validate(fields, context=Origin(names, _RECORDS)), level)
 
 
 def _leaves(section: _Entry) -> Iterator[_Entry]:

@@ -1,5 +1,8 @@
 -- head: the next records beyond the head in the order of their ids, up to a number and a size
 SELECT {columns}
+     , (SELECT COALESCE(sum(inhrelid::bigint), 0)::bigint -- another one with each new part
+          FROM pg_inherits
+         WHERE inhparent = to_regclass({name}))
   FROM (SELECT *, sum(octet_length(kafka_value)) OVER (ORDER BY id
                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
           FROM {table}
@@ -10,7 +13,7 @@ SELECT {columns}
  ORDER BY id
 
 -- sweep: records up to the head that no claim holds, whatever made them appear there
-SELECT {columns}
+SELECT {columns}, NULL::bigint
   FROM (SELECT *, sum(octet_length(kafka_value)) OVER (ORDER BY id
                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
           FROM {table}
@@ -25,7 +28,7 @@ SELECT {columns}
  ORDER BY id
 
 -- gaps: records that appeared in ranges of ids that were missing
-SELECT {columns}
+SELECT {columns}, NULL::bigint
   FROM (SELECT o.*, sum(octet_length(kafka_value)) OVER (ORDER BY id
                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
           FROM unnest(%(lows)s::bigint[], %(highs)s::bigint[]) AS gap(low, high)

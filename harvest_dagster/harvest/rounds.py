@@ -87,8 +87,7 @@ class RoundRun:
             clients = Clients.open(self._config, self._term.shard, self._batching())
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
-            if self._config.delivery == "exactly_once":
-                purging.execute(_SQL["hasty"].text)
+            self._hasty(marking, purging).execute(_SQL["hasty"].text)
             topics = TopicBook(clients.producers[0], clients.admin, self._before.held_topics)
             limits = self._mark_limits(recovery)
             marker = Marker(marking, sql, self._term, topics, limits, recovery.next_batch)
@@ -137,6 +136,16 @@ class RoundRun:
             mark_rows=self._config.marks == "rows",
             retain=self._config.retention is not None,
         )
+
+    def _hasty(
+        self, marking: psycopg.Connection[Any], purging: psycopg.Connection[Any]
+    ) -> psycopg.Connection[Any]:
+        """Tell whose writes a crash of PostgreSQL may take back.
+
+        Exactly once it is the purges: what comes back, Kafka's number purges again. At least once
+        it is the claims: what is in flight is marked again after a crash, claimed or not.
+        """
+        return purging if self._config.delivery == "exactly_once" else marking
 
     def _park(self, connection: psycopg.Connection[Any], sql: Statements) -> int:
         hold_keys = self._config.on_rejected == "hold_key"

@@ -28,7 +28,6 @@ class Statements:
     gaps: bytes
     drawn: bytes
     changes: bytes
-    parts: bytes
     claim: bytes
     purge: bytes
     purge_records: bytes
@@ -63,7 +62,8 @@ def statements_for(
     returned = _as_bytes(shape) if retain else SQL("1")
     claim = _CLAIMS["claim_rows"].sql(table=table) if mark_rows else SQL(_CLAIMS["claim"].text)
     head, sweep, gaps = (
-        _RECORDS[name].sql(table=table, columns=columns) for name in ("head", "sweep", "gaps")
+        _RECORDS[name].sql(table=table, name=Literal(table.sql), columns=columns)
+        for name in ("head", "sweep", "gaps")
     )
     made = {
         "head": head,
@@ -71,7 +71,6 @@ def statements_for(
         "gaps": gaps,
         "drawn": SQL(_RECORDS["drawn"].text.replace("%(table)s", "{}")).format(Literal(table.sql)),
         "changes": _PARKED["changes"].sql(table=Literal(table.sql)),
-        "parts": _PARKED["parts"].sql(table=Literal(table.sql)),
         "claim": claim,
         "purge": _CLAIMS["purge"].sql(table=table, returned=returned, kept=kept),
         "purge_records": _CLAIMS["purge_records"].sql(table=table, returned=returned, kept=kept),

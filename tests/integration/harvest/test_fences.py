@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.integration.harvest.running import StartTour
 
 TABLES = ("outbox", "harvest.claim", "harvest.parked", "harvest.event", "harvest.retained")
-RECORD: Row = (1, "t", b"k", b"v", [], [], None)
+RECORD: Row = (1, "t", b"k", b"v", [], [], None, None)
 
 
 class Old:

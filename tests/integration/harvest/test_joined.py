@@ -23,7 +23,9 @@ IDENTITY = "this database"
 def batch(topic: str, number: int, records: int) -> Batch:
     """Make a batch for a topic of one partition."""
     value = f"{number}".encode()
-    return Batch(number, [(n, topic, b"k", value, [], [], 0) for n in range(records)], records)
+    return Batch(
+        number, [(n, topic, b"k", value, [], [], 0, None) for n in range(records)], records
+    )
 
 
 def publish(place: Place, first: Batch, second: Batch) -> int | None:

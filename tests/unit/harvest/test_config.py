@@ -54,16 +54,17 @@ GOHARVEST_LIMITS = {
 }
 
 
-def test_limits_at_least_once() -> None:
-    """At least once, the limits are goharvest's."""
-    limits = config(delivery="at_least_once").limits.model_dump()
-    assert limits == {**GOHARVEST_LIMITS, "max_in_flight_bytes": 32 * 1024 * 1024}
-
-
-@pytest.mark.parametrize("limits", [config().limits, Limits()], ids=["config", "alone"])
-def test_limits_exactly_once(limits: Limits) -> None:
-    """Exactly once, which goes by batches, more records are marked at once and in flight."""
-    differing = {"max_in_flight_records": 20_000, "mark_query_records": 5_000}
+@pytest.mark.parametrize(
+    ("limits", "in_flight", "marked"),
+    [
+        (config(delivery="at_least_once").limits, 4_000, 1_000),
+        (config().limits, 20_000, 5_000),
+        (Limits(), 20_000, 5_000),
+    ],
+)
+def test_limits(limits: Limits, in_flight: int, marked: int) -> None:
+    """The limits are goharvest's, but more records are marked at once and in flight."""
+    differing = {"max_in_flight_records": in_flight, "mark_query_records": marked}
     assert limits.model_dump() == {
         **GOHARVEST_LIMITS,
         **differing,
@@ -75,10 +76,10 @@ def test_limits_exactly_once(limits: Limits) -> None:
     ("delivery", "limits", "in_flight", "marked"),
     [
         ("exactly_once", {"send_buffer": 3}, 20_000, 5_000),
-        ("at_least_once", {"send_buffer": 3}, 1_000, 100),
+        ("at_least_once", {"send_buffer": 3}, 4_000, 1_000),
         ("exactly_once", {"max_in_flight_records": 60}, 60, 60),
         ("at_least_once", {"max_in_flight_records": 60}, 60, 60),
-        ("at_least_once", {"max_in_flight_records": 20_000}, 20_000, 100),
+        ("at_least_once", {"max_in_flight_records": 20_000}, 20_000, 1_000),
         ("at_least_once", {"mark_query_records": 5_000}, 5_000, 5_000),
         ("exactly_once", {"mark_query_records": 100}, 20_000, 100),
     ],

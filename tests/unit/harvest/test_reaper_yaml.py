@@ -103,6 +103,7 @@ def test_defaults(text: str) -> None:
         base_kafka={"bootstrap.servers": "localhost:9092"},
         postgres="host=localhost",  # type: ignore[arg-type]
         delivery="at_least_once",
+        limits=Limits(max_in_flight_records=1_000, mark_query_records=100),
     )
 
 
@@ -156,6 +157,22 @@ def test_keys(line: str, field: str, value: object) -> None:
 def test_limits(line: str, field: str, value: float) -> None:
     """Each limit is read into its field."""
     assert getattr(load_with(f"limits: {{{line}}}").limits, field) == value
+
+
+@pytest.mark.parametrize(
+    ("limits", "in_flight", "marked"),
+    [
+        ("{}", 1_000, 100),
+        ("{maxInFlightRecords: 60}", 60, 60),
+        ("{maxInFlightRecords: 20000}", 20_000, 100),
+        ("{markQueryRecords: 5000}", 5_000, 5_000),
+    ],
+)
+def test_limits_of_goharvest(limits: str, in_flight: int, marked: int) -> None:
+    """At least once, goharvest's limits are the default, whatever ours are elsewhere."""
+    for delivery in ("", "delivery: at_least_once\n  "):
+        made = load_with(f"{delivery}limits: {limits}").limits
+        assert (made.max_in_flight_records, made.mark_query_records) == (in_flight, marked)
 
 
 def test_exactly_once_brings_its_limits() -> None:

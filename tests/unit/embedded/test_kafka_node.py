@@ -1,0 +1,25 @@
+"""How a node of Kafka is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harvest_dagster.embedded import kafka_node
+
+
+@pytest.mark.parametrize(
+    ("given", "heap"),
+    [(None, ["-Xmx512m"]), ("-Xms1g -Xmx1g", ["-Xms1g", "-Xmx1g"]), ("", [])],
+)
+def test_heap(
+    given: str | None, heap: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The heap is as Kafka's own variable has it, or small."""
+    if given is None:
+        monkeypatch.delenv("KAFKA_HEAP_OPTS", raising=False)
+    else:
+        monkeypatch.setenv("KAFKA_HEAP_OPTS", given)
+    command = kafka_node.command(tmp_path, 1, "java", tmp_path)
+    assert [each for each in command if each.startswith("-Xm")] == heap
