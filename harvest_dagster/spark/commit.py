@@ -29,8 +29,8 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.options import ATTACH_FROM, OnRepeat
-from harvest_dagster.spark.parts import attach, is_part
-from harvest_dagster.spark.staging import Staging, settled
+from harvest_dagster.spark.parts import attach, attach_own
+from harvest_dagster.spark.staging import Staged, Staging, is_part, settled
 from harvest_dagster.text import printable
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
@@ -48,6 +48,8 @@ class Move:
     are_messages: bool
     vacate: Composed | None = None
     place: tuple[Any, ...] = ()
+    own: tuple[Staged, ...] = ()
+    """What large tasks have staged in tables of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,9 @@ def _moved(connection: psycopg.Connection[Any], request: Request, moves: Sequenc
         if move.are_messages:
             count, first, last = _messages(connection, request, move, attempts, expected)
             written = _with_messages(written, count, first, last)
+            for staged in move.own:
+                ends = attach_own(connection, str(staged.own), move.into)
+                written = _with_messages(written, staged.rows, *ends)
         else:
             count = connection.execute(move.insert, (attempts,)).rowcount
             rows = written.tables.get(str(move.into), 0) + count
@@ -222,13 +227,13 @@ def _messages(
 
 
 def _with_messages(written: Written, count: int, first: int | None, last: int | None) -> Written:
-    if not count:
-        return written
+    firsts = [each for each in (written.first_id, first) if each is not None]
+    lasts = [each for each in (written.last_id, last) if each is not None]
     return replace(
         written,
         messages=written.messages + count,
-        first_id=first if written.first_id is None else written.first_id,
-        last_id=last,
+        first_id=min(firsts, default=None),
+        last_id=max(lasts, default=None),
     )
 
 

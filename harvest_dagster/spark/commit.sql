@@ -24,10 +24,6 @@ WITH moved AS (
   RETURNING id)
 SELECT count(*), min(id), max(id) FROM moved
 
--- is_part: whether a staging table is like its outbox, so that it may become a part of it
-SELECT EXISTS (SELECT FROM pg_attribute
-                WHERE attrelid = to_regclass(%s) AND attname = 'id' AND NOT attisdropped)
-
 -- lock_part: no task writes any more
 LOCK TABLE {staging} IN ACCESS EXCLUSIVE MODE
 

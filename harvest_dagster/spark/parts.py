@@ -2,8 +2,8 @@
 
 PostgreSQL lets a table inherit from another: who reads or deletes from the outbox does so in its
 parts as well. So a staging table that is made like the outbox, whose rows draw their ids from the
-outbox's sequence, needs no more than to be attached in the one transaction that makes all visible,
-however many messages it holds. To move them would write each a second time, one by one.
+outbox's sequence, needs no more than its index, and to be attached, in the one transaction that
+makes all visible. To move the messages would write each a second time, one by one.
 
 A role that does not own the outbox can't attach; nor is it done where something else watches the
 table: triggers, row security, a publication. Then messages are moved, as small writes always are,
@@ -23,16 +23,10 @@ from psycopg.sql import Composed, Identifier
 
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.spark.staging import Staging, end_tasks
+from harvest_dagster.spark.staging import SCHEMA, Staging, end_tasks, ensure_index
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
 _PREFIX = "part_"
-
-
-def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:
-    """Tell whether a staging table can be attached."""
-    row = connection.execute(_SQL["is_part"].text, (staging.table.sql,)).fetchone()
-    return bool(row and row[0])
 
 
 def attach(
@@ -44,8 +38,7 @@ def attach(
 ) -> tuple[int, int | None, int | None]:
     """Attach what counts to the outbox; tell how many messages, the first id, and the last.
 
-    The rows are not counted: to read them would cost more than all else, and unlike those of an
-    unlogged table they can't be lost.
+    The rows are not counted: unlike those of an unlogged table they can't be lost.
     """
     end_tasks(connection, staging.name)
     connection.execute(_SQL["lock_part"].sql(staging=staging.table))
@@ -53,10 +46,19 @@ def attach(
     if copied > expected:
         lost = connection.execute(_SQL["lost"].sql(staging=staging.table), (attempts,)).rowcount
         copied -= lost
-    first, last = _one(connection, _SQL["ends"].sql(staging=staging.table))
-    part = Identifier(_PREFIX + staging.name)
-    connection.execute(_SQL["attach"].sql(staging=staging.table, table=outbox, part=part))
-    return copied, first, last
+    ensure_index(connection, staging.table)
+    return copied, *attach_own(connection, staging.name, outbox)
+
+
+def attach_own(
+    connection: psycopg.Connection[Any], name: str, outbox: TableName
+) -> tuple[int | None, int | None]:
+    """Attach a table of which all counts; tell the first id, and the last."""
+    staging = TableName(name, SCHEMA)
+    first, last = _one(connection, _SQL["ends"].sql(staging=staging))
+    part = Identifier(_PREFIX + name)
+    connection.execute(_SQL["attach"].sql(staging=staging, table=outbox, part=part))
+    return first, last
 
 
 def _one(connection: psycopg.Connection[Any], query: Composed, parameters: Any = None) -> Any:  # noqa: ANN401 - a row

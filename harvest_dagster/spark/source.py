@@ -132,6 +132,10 @@ class BatchWriter(StagingWriter):
 
     options: Options
 
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Stage a task's batches."""
+        return _staged(self.plan, iterator, self.options.attachFrom)
+
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Move the messages, unless it is done."""
         request = self.plan.request(self.options)
@@ -156,7 +160,7 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
             ensure(connection, plan.write, plan.staging, plan.outbox)
         context = TaskContext.get()
         stream = context.getLocalProperty(_QUERY_ID) if context is not None else None
-        return replace(_staged(plan, iterator), stream=stream)
+        return replace(_staged(plan, iterator, self.options.attachFrom), stream=stream)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
         """Move the batch's messages, unless it is done."""
@@ -176,17 +180,22 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
             clean(connection)
 
 
-def _staged(planned: Plan, batches: Iterator[pa.RecordBatch]) -> Done:
-    return Done(copy(planned.url, planned.staging, batches, planned.encoder), planned.staging)
+def _staged(
+    planned: Plan, batches: Iterator[pa.RecordBatch], attach_from: int | None = None
+) -> Done:
+    staged = copy(planned.url, planned.staging, batches, planned.encoder, attach_from)
+    return Done(staged, planned.staging)
 
 
 def _finish(
     planned: Plan, request: Request, messages: Sequence[WriterCommitMessage | None]
 ) -> None:
-    encoder = cast("MessageEncoder", planned.encoder)
+    move = messages_move(planned.staging, cast("MessageEncoder", planned.encoder))
+    staged = _counted(messages)
+    own = tuple(each for each in staged if each.own is not None)
     with connect(planned.url) as connection:
-        settle(connection, planned.staging, _counted(messages))
-        commit(connection, request, [messages_move(planned.staging, encoder)])
+        settle(connection, planned.staging, [each for each in staged if each.own is None])
+        commit(connection, request, [replace(move, own=own)])
     discard_all(planned.url, [planned.staging.name])
 
 

@@ -3,13 +3,18 @@
     driver    create()       a table, remembered in harvest.staged
     tasks     copy()         each attempt under a number of its own, in a transaction of its own
     driver    settle()       the attempts whose tasks Spark has accepted
-    driver    commit         moves their rows, or attaches the table itself: see `parts`
+    driver    commit         moves their rows, or attaches the tables themselves: see `parts`
     driver    drop()
 
 A task that fails, or is run twice, leaves rows under a number that nobody moves. A table that a
 dead writer has left is dropped by a later one. Tables that can't be attached are unlogged, and
 PostgreSQL empties them when it crashes: what is moved is counted, so that this can't pass for
 success.
+
+A task of many messages makes a table of its own, in the one transaction that fills it, where the
+write's table may be attached. Tasks that fill one table, and its index, wait for each other most of
+the time; and of rows in a table that nobody has seen PostgreSQL need not note later that they were
+committed, which with checksums is as much to log as the rows.
 """
 
 from __future__ import annotations
@@ -18,7 +23,8 @@ import secrets
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -30,11 +36,16 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.dsn import impatient
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows, slices
+from harvest_dagster.spark.binary import HEAD, SLICE_BYTES, TAIL, copy_rows, slices
+from harvest_dagster.spark.options import ATTACH_FROM
 
 SCHEMA = "harvest_staging"
 _SQL = statements("harvest_dagster.spark", "staging.sql")
 _ATTEMPT_BITS = 63
+_MOST_OWN = 64
+"""So many tasks of a write have tables of their own; the leader has to look into each."""
+_USUAL_BYTES = SLICE_BYTES // ATTACH_FROM
+"""Larger messages count for several: a task holds on to them until it knows that it is large."""
 _STALL_MS = "120000"
 """To TCP a server is also silent while it does not take what a task copies, such as when its disks
 are busy: for so long a task waits for it."""
@@ -44,10 +55,11 @@ Encode = Callable[[pa.RecordBatch], Sequence[pa.Array]]
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What an attempt of a task has staged."""
+    """What an attempt of a task has staged, if need be in a table of its own."""
 
     attempt: int
     rows: int
+    own: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +156,10 @@ def _create(
     connection.execute(_SQL["register"].text, (staging.name, write))
     attachable = _attachable(connection, staging, outbox) if outbox and attaches else None
     if outbox is not None and attachable is not None:
-        sequence, is_plain_time = attachable
+        sequence, has_one_index, is_plain_time = attachable
+        indexes = SQL(_SQL["without_indexes"].text if has_one_index else "")
         part = _SQL["create_part"].sql(
-            staging=staging.table, table=outbox, sequence=Literal(sequence)
+            staging=staging.table, table=outbox, sequence=Literal(sequence), indexes=indexes
         )
         connection.execute(part)
         if is_plain_time:
@@ -159,10 +172,10 @@ def _create(
 
 def _attachable(
     connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
-) -> tuple[str, bool] | None:
+) -> tuple[str, bool, bool] | None:
     """Tell where the outbox has its ids from, if what is staged may become a part of it.
 
-    And whether it has its times from `now()` alone.
+    And whether its primary key is its one index, and `now()` alone where it has its times from.
     """
     if any(column.type is not None for column in staging.columns):  # it is to be sorted
         return None
@@ -171,22 +184,90 @@ def _attachable(
     return row if row and row[0] else None
 
 
-def copy(url: str, staging: Staging, batches: Iterable[pa.RecordBatch], encode: Encode) -> Staged:
+def copy(
+    url: str,
+    staging: Staging,
+    batches: Iterable[pa.RecordBatch],
+    encode: Encode,
+    attach_from: int | None = None,
+) -> Staged:
     """Copy a task's batches, all or none, under a number that no other attempt has."""
-    attempt, rows = secrets.randbits(_ATTEMPT_BITS), 0
-    first = struct.pack("!q", attempt)
-    columns = SQL(", ").join(Identifier(column.name) for column in staging.columns)
+    attempt, rest = secrets.randbits(_ATTEMPT_BITS), iter(batches)
+    first, is_large = _begin(rest, attach_from)
     with connect(url) as connection, connection.transaction():
-        statement = _SQL["copy"].sql(staging=staging.table, columns=columns)
-        with connection.cursor().copy(statement) as into:
-            into.write(HEAD)
-            for batch in batches:
-                for part in slices(batch):
-                    into.write(memoryview(copy_rows(encode(part), first)))
-                    rows += part.num_rows
-            into.write(TAIL)
-        connection.execute(_SQL["copied"].text, (rows, staging.name))
-    return Staged(attempt, rows)
+        own = _create_own(connection, staging, attempt) if is_large else None
+        rows = _copy(connection, own or staging, chain(first, rest), encode, attempt, own=bool(own))
+        if own is not None:
+            ensure_index(connection, own.table)
+        shared = 0 if own else rows
+        connection.execute(_SQL["copied"].text, (shared, staging.name))
+    return Staged(attempt, rows, own.name if own else None)
+
+
+def _begin(
+    batches: Iterator[pa.RecordBatch], attach_from: int | None
+) -> tuple[list[pa.RecordBatch], bool]:
+    """Take batches until it is known whether there are many messages, or too much to hold."""
+    first: list[pa.RecordBatch] = []
+    rows = size = 0
+    while attach_from is not None and size < SLICE_BYTES:
+        batch = next(batches, None)
+        if batch is None:
+            break
+        first.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= attach_from or size >= attach_from * _USUAL_BYTES:
+            return first, True
+    return first, False
+
+
+def _create_own(
+    connection: psycopg.Connection[Any], staging: Staging, attempt: int
+) -> Staging | None:
+    """Create the table of a large task, if it may become a part of the outbox."""
+    own = replace(staging, name=f"{staging.name}_{attempt:016x}")
+    if not is_part(connection, staging):
+        return None
+    names = {"own": own.name, "name": staging.name, "most": _MOST_OWN}
+    if connection.execute(_SQL["register_own"].text, names).rowcount == 0:
+        return None
+    connection.execute(_SQL["create_own"].sql(own=own.table, staging=staging.table))
+    return own
+
+
+def _copy(
+    connection: psycopg.Connection[Any],
+    staging: Staging,
+    batches: Iterable[pa.RecordBatch],
+    encode: Encode,
+    attempt: int,
+    *,
+    own: bool,
+) -> int:
+    first, rows = struct.pack("!q", attempt), 0
+    columns = SQL(", ").join(Identifier(column.name) for column in staging.columns)
+    statement = _SQL["copy_own" if own else "copy"].sql(staging=staging.table, columns=columns)
+    with connection.cursor().copy(statement) as into:
+        into.write(HEAD)
+        for batch in batches:
+            for part in slices(batch):
+                into.write(memoryview(copy_rows(encode(part), first)))
+                rows += part.num_rows
+        into.write(TAIL)
+    return rows
+
+
+def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:
+    """Tell whether a staging table can be attached."""
+    row = connection.execute(_SQL["is_part"].text, (staging.table.sql,)).fetchone()
+    return bool(row and row[0])
+
+
+def ensure_index(connection: psycopg.Connection[Any], table: TableName) -> None:
+    """Index a table that may be attached, unless it was filled with its indexes."""
+    row = connection.execute(_SQL["has_index"].text, (table.sql,)).fetchone()
+    if row is None or not row[0]:
+        connection.execute(_SQL["index"].sql(staging=table))
 
 
 def settle(connection: psycopg.Connection[Any], staging: Staging, staged: Sequence[Staged]) -> None:
@@ -212,9 +293,11 @@ def _gone(what: str) -> OutboxError:
 
 
 def discard(connection: psycopg.Connection[Any], name: str) -> None:
-    """Drop the staging table of a write that is over, and end tasks that can't know it yet."""
+    """Drop the staging tables of a write that is over, and end tasks that can't know it yet."""
     end_tasks(connection, name)
     drop(connection, name)
+    for (own,) in connection.execute(_SQL["own"].text, (name,)).fetchall():
+        drop(connection, own)
 
 
 def end_tasks(connection: psycopg.Connection[Any], name: str) -> None:

@@ -14,8 +14,11 @@ SELECT 0::bigint AS harvest_attempt, {columns} {source} WITH NO DATA
 -- source: what a staging table takes its columns' types from
 FROM {table}
 
--- attachable: whether a table like the outbox may become a part of it, and whether create_time is just now()
+-- attachable: whether a table like the outbox may become a part of it, whether it has but one index, the primary key, and whether create_time is just now()
 SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
+     , (SELECT count(*) = 1 AND bool_and(i.indisprimary AND i.indkey::text = a.attnum::text)
+          FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = 'id'
+         WHERE i.indrelid = c.oid)
      , EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON (adrelid, adnum) = (attrelid, attnum)
                 WHERE a.attrelid = c.oid AND a.attname = 'create_time'
                   AND a.atttypid = 'timestamptz'::regtype
@@ -42,15 +45,43 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
                       AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> ALL (%s))
 
 -- create_part: a staging table like the outbox, that may become a part of it
-CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS
+CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS {indexes}
                       , harvest_attempt bigint) WITH (autovacuum_enabled = off);
  ALTER TABLE {staging} ALTER id SET DEFAULT nextval({sequence})
+
+-- without_indexes: to fill an index row by row takes as long as to copy the rows
+EXCLUDING INDEXES
 
 -- without_time: until its commit, so that messages are as old as their commit, and not as their tasks
 ALTER TABLE {staging} DROP COLUMN create_time
 
 -- copy: what a task writes
 COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary)
+
+-- is_part: whether a staging table is like its outbox, so that it may become a part of it
+SELECT EXISTS (SELECT FROM pg_attribute
+                WHERE attrelid = to_regclass(%s) AND attname = 'id' AND NOT attisdropped)
+
+-- register_own: remember the table of a large task, unless the write has many
+INSERT INTO harvest.staged (name, write)
+SELECT %(own)s, write FROM harvest.staged
+ WHERE name = %(name)s
+   AND (SELECT count(*) FROM harvest.staged WHERE starts_with(name, %(name)s || '_')) < %(most)s
+
+-- create_own: the table of a large task, like the one of all tasks
+CREATE TABLE {own} (LIKE {staging} INCLUDING ALL) WITH (autovacuum_enabled = off)
+
+-- copy_own: what a large task writes; nobody can see the table yet, so its rows need no look at whether they are committed
+COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary, FREEZE)
+
+-- own: the tables of large tasks
+SELECT name FROM harvest.staged WHERE starts_with(name, %s || '_')
+
+-- has_index: whether a staging table is filled with its indexes
+SELECT relhasindex FROM pg_class WHERE oid = to_regclass(%s)
+
+-- index: of a table that was filled without one
+ALTER TABLE {staging} ADD PRIMARY KEY (id)
 
 -- copied: tell what a task has written, and that the write is alive
 UPDATE harvest.staged SET copied = copied + %s, touched_at = clock_timestamp() WHERE name = %s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -26,6 +27,8 @@ from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import StartTour
     from tests.integration.spark.conftest import Left, Rows, Write
@@ -48,20 +51,21 @@ def plan(url: str, topic: str = "t") -> Plan:
     return make_plan(Options.read({"url": url, "topic": topic}), SCHEMA)
 
 
-def stage(planned: Plan, first: int, count: int) -> Staged:
-    """Stage messages that count, as a task does."""
+def stage(planned: Plan, first: int, count: int, attach_from: int | None = None) -> Staged:
+    """Stage messages that count, as a task does; from a number on in a table of its own."""
     numbers = [str(number) for number in range(first, first + count)]
     batch = pa.record_batch({"key": pa.array(["part"] * count), "value": pa.array(numbers)})
-    return staging.copy(planned.url, planned.staging, [batch], planned.encoder)
+    return staging.copy(planned.url, planned.staging, [batch], planned.encoder, attach_from)
 
 
 def finish(planned: Plan, *done: Staged, attach_from: int = 1) -> Written:
     """Commit what was staged."""
     request = planned.request(Options.read({"url": planned.url, "attachFrom": str(attach_from)}))
     with staging.connect(planned.url) as connection:
-        staging.settle(connection, planned.staging, done)
+        staging.settle(connection, planned.staging, [each for each in done if each.own is None])
         move = messages_move(planned.staging, planned.encoder)  # type: ignore[arg-type]
-        written = commit(connection, request, [move])
+        own = tuple(each for each in done if each.own is not None)
+        written = commit(connection, request, [replace(move, own=own)])
         staging.discard(connection, planned.staging.name)
     return written
 
@@ -74,6 +78,75 @@ def test_from_a_number_on(spark: SparkSession, write: Write, rows: Rows, left: L
     write(frame, topic="t", attachFrom=COUNT)
     assert (rows(PARTS), left()) == ([(1,)], (1, 0))
     assert rows("SELECT count(*), count(DISTINCT id) FROM outbox") == [(2 * COUNT, 2 * COUNT)]
+
+
+def test_large_tasks(spark: SparkSession, write: Write, rows: Rows, left: Left) -> None:
+    """A task of many messages has a table of its own, and others have one together."""
+    frame = spark.range(COUNT, numPartitions=4).selectExpr("string(id) AS value", "id")
+    few = frame.where("id < 500 OR id % 4 = 0").select("value")
+    write(few, topic="t", attachFrom=COUNT // 4)
+    assert (rows(PARTS), left()) == ([(2,)], (2, 0))
+    assert rows("SELECT count(*), count(DISTINCT kafka_value) FROM outbox") == [(625, 625)]
+
+
+def test_a_large_stream(
+    spark: SparkSession, database: str, rows: Rows, left: Left, tmp_path: Path
+) -> None:
+    """A stream's large batch becomes parts as well."""
+    source = str(tmp_path / "source")
+    spark.range(COUNT, numPartitions=2).selectExpr("string(id) AS value").write.parquet(source)
+    stream = spark.readStream.schema("value string").parquet(source).writeStream.format("outbox")
+    stream.options(url=database, topic="t", key="k", attachFrom=COUNT // 2)
+    stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    stream.trigger(availableNow=True).start().awaitTermination()
+    assert rows("SELECT count(*), count(DISTINCT kafka_value) FROM outbox") == [(COUNT, COUNT)]
+    assert (rows(PARTS), left()) == ([(2,)], (2, 0))
+
+
+def test_own_tables(database: str, rows: Rows, left: Left) -> None:
+    """Of large tasks what counts is attached with its index, what does not is dropped."""
+    planned = plan(database)
+    stage(planned, 0, 3, attach_from=1)
+    done = [stage(planned, first, 3, attach_from=1) for first in (3, 6)]
+    small = stage(planned, 9, 2, attach_from=3)
+    written = finish(planned, *done, small)
+    found = "SELECT count(*), min(id), max(id), min(kafka_value::text), max(kafka_value::text)"
+    first, last = ("\\x" + value.encode().hex() for value in ("10", "9"))
+    assert rows(f"{found} FROM outbox") == [(8, written.first_id, written.last_id, first, last)]
+    assert (written.messages, rows(PARTS), left()) == (8, [(3,)], (3, 0))
+    primary = "SELECT count(*) FROM pg_index WHERE indisprimary AND indrelid = {}::regclass"
+    for each in done:
+        assert rows(primary.format(f"'harvest_staging.part_{each.own}'")) == [(1,)]
+
+
+def test_not_too_many_own_tables(
+    database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write does not make more tables than a leader can look into."""
+    monkeypatch.setattr(staging, "_MOST_OWN", 2)
+    planned = plan(database)
+    done = [stage(planned, number, 1, attach_from=1) for number in range(4)]
+    assert [each.own is None for each in done] == [False, False, True, True]
+    assert finish(planned, *done).messages == 4
+    assert rows("SELECT count(DISTINCT kafka_value) FROM outbox") == [(4,)]
+
+
+def test_large_messages_make_large_tasks(database: str) -> None:
+    """Few messages are many if they are large; too much to hold is for the table of all."""
+    planned = plan(database)
+    batch = pa.record_batch({"key": pa.array(["k"]), "value": pa.array(["x" * 1_000_000])})
+    for attach_from, is_large in ((1_000, True), (100_000, True), (200_000, False)):
+        done = staging.copy(database, planned.staging, [batch] * 40, planned.encoder, attach_from)
+        assert (done.own is not None, done.rows) == (is_large, 40), attach_from
+
+
+def test_a_late_task(database: str) -> None:
+    """A large task whose write is over makes no table."""
+    planned = plan(database)
+    with staging.connect(database) as connection:
+        staging.discard(connection, planned.staging.name)
+    with pytest.raises(OutboxError, match="what was staged is gone"):
+        stage(planned, 0, 2, attach_from=1)
 
 
 @pytest.fixture
