@@ -9,7 +9,8 @@ written; ours is the whole write, with its staging and its one transaction. The 
 DataFrame is written once by each.
 
 What Spark needs to start, and what it needs of memory, is measured in a process of its own, with a
-heap of 512 MB: a JVM takes as much as it may before it looks for what it could give back.
+heap of 512 MB that it has from the start: a JVM takes as much as it may before it looks for what it
+could give back, and how far it has come with that would hide what a write needs beyond.
 """
 
 from __future__ import annotations
@@ -113,7 +114,10 @@ def _alone(folder: Path, sizes: list[int]) -> list[Result]:
 
 def _tell_alone(folder: Path, sizes: list[int]) -> None:
     began = time.perf_counter()
-    spark = _session(**{"spark.driver.memory": "512m"})
+    options = f"{java_options()} -Xms512m -XX:+AlwaysPreTouch"
+    spark = _session(
+        **{"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": options.strip()}
+    )
     spark.range(1).selectExpr("id").foreach(lambda _: None)  # a task with a Python worker
     found = {"first task": time.perf_counter() - began}
     for count in sizes:

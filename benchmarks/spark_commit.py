@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -49,23 +48,16 @@ def raw(here: Place, count: int) -> float:
 
 
 def commits(count: int, *, moves: bool) -> list[Result]:
-    """Measure the commit of what is staged: the table attached, and what it would be to move it."""
-    with place() as here, psycopg.connect(here.url, autocommit=True) as watching:
-        planned = _plan(here)
-        start = _position(watching)
-        done = _stage(here, planned, count)
-        staged = _position(watching) - start
-        moved = (
-            _commit(watching, planned, done, attach_from=count + 1, undo=True) if moves else None
-        )
-        attached = _commit(watching, planned, done, attach_from=1)
+    """Measure the commit of what is staged: tables attached, and what it would be to move them."""
+    staged, attached = _staged_and_committed(count, attach_from=1)
     what = f"of {count:,}: attach"
     results = [
         Result(f"commit() {what}", attached.seconds, "s"),
-        Result(f"WAL of staging {count:,}, logged", staged / count, "bytes a message"),
+        Result(f"WAL of staging {count:,}, logged", staged.wal / count, "bytes a message"),
         Result(f"WAL of commit() {what}", attached.wal / count, "bytes a message"),
     ]
-    if moved is not None:
+    if moves:
+        _, moved = _staged_and_committed(count, attach_from=count + 1)
         move = f"INSERT ... SELECT of {count:,}"
         results += [
             Result(move, moved.seconds, "s", "attach", moved.seconds / attached.seconds),
@@ -74,26 +66,31 @@ def commits(count: int, *, moves: bool) -> list[Result]:
     return results
 
 
+def _staged_and_committed(count: int, attach_from: int) -> tuple[Cost, Cost]:
+    with place() as here, psycopg.connect(here.url, autocommit=True) as watching:
+        planned = _plan(here)
+        began, start = _position(watching), time.perf_counter()
+        done = _stage(planned, count, attach_from)
+        staged = Cost(time.perf_counter() - start, _position(watching) - began)
+        return staged, _commit(watching, planned, done, attach_from)
+
+
 def _plan(here: Place, *, creates: bool = True) -> Plan:
     schema = StructType().add("key", StringType()).add("value", StringType())
     options = Options.read({"url": here.url, "topic": here.topic})
     return make_plan(options, schema, creates=creates)
 
 
-def _stage(here: Place, planned: Plan, count: int) -> Staged:
-    """Stage all as one attempt, by as many connections as there are tasks."""
-    attempt = 1
-    first = struct.pack("!q", attempt)
-    batches = [memoryview(copy_rows(planned.encoder(each), first)) for each in _batches(_ENCODED)]
-    names = ", ".join(["harvest_attempt", *(column.name for column in planned.staging.columns)])
-    into = planned.staging.table.sql
-    _in_parallel(
-        here.url, f"COPY {into} ({names}) FROM STDIN (FORMAT binary)", batches, count // CONNECTIONS
-    )
-    with psycopg.connect(here.url, autocommit=True) as connection:
-        connection.execute("UPDATE harvest.staged SET copied = %s", (count,))
-        staging.settle(connection, planned.staging, [Staged(attempt, count)])
-    return Staged(attempt, count)
+def _stage(planned: Plan, count: int, attach_from: int) -> list[Staged]:
+    """Stage all by as many tasks as there are connections."""
+    batches = _batches(_ENCODED)
+
+    def task(_: int) -> Staged:
+        mine = (batches[number % _ENCODED] for number in range(count // CONNECTIONS // BATCH))
+        return staging.copy(planned.url, planned.staging, mine, planned.encoder, attach_from)
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        return list(pool.map(task, range(CONNECTIONS)))
 
 
 def _batches(number: int) -> list[pa.RecordBatch]:
@@ -125,22 +122,19 @@ def _copy(url: str, statement: str, batches: list[memoryview], count: int) -> No
 
 
 def _commit(
-    watching: psycopg.Connection[Any],
-    planned: Plan,
-    done: Staged,
-    *,
-    attach_from: int,
-    undo: bool = False,
+    watching: psycopg.Connection[Any], planned: Plan, done: list[Staged], attach_from: int
 ) -> Cost:
-    outbox = cast("MessageEncoder", planned.encoder).outbox.table
-    request = replace(Request(planned.write, None, outbox), attach_from=attach_from)
-    move = messages_move(planned.staging, cast("MessageEncoder", planned.encoder))
+    encoder = cast("MessageEncoder", planned.encoder)
+    request = Request(planned.write, None, encoder.outbox.table, attach_from=attach_from)
+    own = tuple(each for each in done if each.own is not None)
+    move = replace(messages_move(planned.staging, encoder), own=own)
     began, start = _position(watching), time.perf_counter()
-    with staging.connect(planned.url) as connection, connection.transaction(force_rollback=undo):
+    with staging.connect(planned.url) as connection:
+        staging.settle(connection, planned.staging, [each for each in done if each.own is None])
         written = commit(connection, request, [move])
     cost = Cost(time.perf_counter() - start, _position(watching) - began)
-    if written.messages != done.rows:
-        raise RuntimeError(f"{written.messages:,} of {done.rows:,} messages were committed")
+    if written.messages != sum(each.rows for each in done):
+        raise RuntimeError(f"{written.messages:,} messages were committed")
     return cost
 
 

@@ -175,7 +175,7 @@ def _header_parts(headers: pa.Array | None, count: int) -> tuple[pa.Array, pa.Ar
     """Take headers apart: all keys, all values, and how many each message has."""
     if headers is None:
         nothing = pa.array([], pa.binary())
-        return nothing, nothing, pa.array([0] * count, pa.int32())
+        return nothing, nothing, pa.repeat(pa.scalar(0, pa.int32()), count)
     pairs = headers.cast(pa.list_(_pair_of(headers.type)))
     counts = pc.fill_null(pc.list_value_length(pairs), 0).cast(pa.int32())
     keys, values = pc.list_flatten(pairs).flatten()
