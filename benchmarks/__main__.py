@@ -43,10 +43,10 @@ _PARTS = {
     "harvest": Part("--rounds 4 --records 400000", 240),
     "growth": Part("--rounds 1", 150),
     "sizes": Part("--rounds 1", 60),
-    "latency": Part("--seconds 10", 90),
+    "latency": Part("--seconds 20", 200),
     "shards": Part("--rounds 2 --records 150000", 50),
     "tour": Part("--rounds 4 --records 150000", 60),
-    "spark": Part("--rounds 2 --large 10000000", 150),
+    "spark": Part("--rounds 4 --large 10000000", 150),
 }
 _BY_HAND = {
     "memory": Part("--minutes 10", 640),
