@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import psycopg
@@ -21,6 +21,7 @@ from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import Plan, make_plan
 from harvest_dagster.spark.staging import Staged
+from harvest_dagster.spark.task import copy
 
 CONNECTIONS = 2
 BATCH = 10_000
@@ -53,7 +54,7 @@ def commits(count: int, *, moves: bool) -> list[Result]:
     what = f"of {count:,}: attach"
     results = [
         Result(f"commit() {what}", attached.seconds, "s"),
-        Result(f"WAL of staging {count:,}, logged", staged.wal / count, "bytes a message"),
+        Result(f"WAL of staging {count:,}, logged", staged / count, "bytes a message"),
         Result(f"WAL of commit() {what}", attached.wal / count, "bytes a message"),
     ]
     if moves:
@@ -66,13 +67,13 @@ def commits(count: int, *, moves: bool) -> list[Result]:
     return results
 
 
-def _staged_and_committed(count: int, attach_from: int) -> tuple[Cost, Cost]:
+def _staged_and_committed(count: int, attach_from: int) -> tuple[int, Cost]:
+    """Tell how much WAL it took to stage so many messages, and what their commit has cost."""
     with place() as here, psycopg.connect(here.url, autocommit=True) as watching:
         planned = _plan(here)
-        began, start = _position(watching), time.perf_counter()
+        began = _position(watching)
         done = _stage(planned, count, attach_from)
-        staged = Cost(time.perf_counter() - start, _position(watching) - began)
-        return staged, _commit(watching, planned, done, attach_from)
+        return _position(watching) - began, _commit(watching, planned, done, attach_from)
 
 
 def _plan(here: Place, *, creates: bool = True) -> Plan:
@@ -87,7 +88,7 @@ def _stage(planned: Plan, count: int, attach_from: int) -> list[Staged]:
 
     def task(_: int) -> Staged:
         mine = (batches[number % _ENCODED] for number in range(count // CONNECTIONS // BATCH))
-        return staging.copy(planned.url, planned.staging, mine, planned.encoder, attach_from)
+        return copy(planned.url, planned.staging, mine, planned.encoder, attach_from)
 
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         return list(pool.map(task, range(CONNECTIONS)))
@@ -126,11 +127,10 @@ def _commit(
 ) -> Cost:
     encoder = cast("MessageEncoder", planned.encoder)
     request = Request(planned.write, None, encoder.outbox.table, attach_from=attach_from)
-    own = tuple(each for each in done if each.own is not None)
-    move = replace(messages_move(planned.staging, encoder), own=own)
+    move = messages_move(planned.staging, encoder, done)
     began, start = _position(watching), time.perf_counter()
     with staging.connect(planned.url) as connection:
-        staging.settle(connection, planned.staging, [each for each in done if each.own is None])
+        staging.settle(connection, planned.staging, done)
         written = commit(connection, request, [move])
     cost = Cost(time.perf_counter() - start, _position(watching) - began)
     if written.messages != sum(each.rows for each in done):

@@ -14,14 +14,14 @@ from harvest_dagster.postgres.names import TableName, quoted
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.commit import Move
 from harvest_dagster.spark.messages import ORDER, MessageEncoder
-from harvest_dagster.spark.staging import Column, Staging
+from harvest_dagster.spark.staging import Column, Staged, Staging
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
 _JSON = {"json", "jsonb"}
 _COMMA, _AND = SQL(", "), SQL(" AND ")
 
 
-def messages_move(staging: Staging, encoder: MessageEncoder) -> Move:
+def messages_move(staging: Staging, encoder: MessageEncoder, staged: Sequence[Staged] = ()) -> Move:
     """Move messages into the outbox, in the order that was asked for."""
     names = [c.name for c in staging.columns if not c.name.startswith(ORDER)]
     values: list[Composable] = [*map(Identifier, names)]
@@ -38,7 +38,8 @@ def messages_move(staging: Staging, encoder: MessageEncoder) -> Move:
         staging=staging.table,
         order=order if by else SQL(""),
     )
-    return Move(staging, encoder.outbox.table, insert, are_messages=True)
+    own = tuple(each for each in staged if each.own is not None)
+    return Move(staging, encoder.outbox.table, insert, are_messages=True, own=own)
 
 
 class TableMoves:

@@ -36,7 +36,8 @@ from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import Plan, make_plan, was_written
 from harvest_dagster.spark.read import SCHEMA, OutboxReader
-from harvest_dagster.spark.staging import Staged, Staging, connect, copy, ensure, settle
+from harvest_dagster.spark.staging import Staged, Staging, connect, ensure, settle
+from harvest_dagster.spark.task import copy
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -190,12 +191,11 @@ def _staged(
 def _finish(
     planned: Plan, request: Request, messages: Sequence[WriterCommitMessage | None]
 ) -> None:
-    move = messages_move(planned.staging, cast("MessageEncoder", planned.encoder))
     staged = _counted(messages)
-    own = tuple(each for each in staged if each.own is not None)
+    move = messages_move(planned.staging, cast("MessageEncoder", planned.encoder), staged)
     with connect(planned.url) as connection:
-        settle(connection, planned.staging, [each for each in staged if each.own is None])
-        commit(connection, request, [replace(move, own=own)])
+        settle(connection, planned.staging, staged)
+        commit(connection, request, [move])
     discard_all(planned.url, [planned.staging.name])
 
 

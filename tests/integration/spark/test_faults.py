@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark import register, staging
+from harvest_dagster.spark import register, staging, task
 from harvest_dagster.spark.binary import encoded
 from harvest_dagster.spark.clean import DEAD_AFTER, clean
 from harvest_dagster.spark.commit import Request, commit
@@ -73,7 +73,7 @@ def staged(database: str) -> Staging:
     with staging.connect(database) as connection:
         staging.create(connection, uuid, place, table)
         done = [
-            staging.copy(database, place, [batch], lambda b: [*map(encoded, b.columns)])
+            task.copy(database, place, [batch], lambda b: [*map(encoded, b.columns)])
             for _ in range(2)
         ]
         staging.settle(connection, place, done[1:])
@@ -93,7 +93,7 @@ def plan_of(spark: SparkSession, database: str) -> Any:
     frame = spark.range(3).selectExpr("string(id) AS value")
     planned = make_plan(Options.read({"url": database, "topic": "t", "key": "k"}), frame.schema)
     batch = pa.record_batch({"value": pa.array(["0", "1", "2"])})
-    done = staging.copy(database, planned.staging, [batch], planned.encoder)
+    done = task.copy(database, planned.staging, [batch], planned.encoder)
     return planned, done
 
 
@@ -179,7 +179,7 @@ def test_what_was_cleaned_up(spark: SparkSession, database: str) -> None:
     with staging.connect(database) as connection:
         staging.drop(connection, planned.staging.name)
     with pytest.raises(OutboxError, match=r"what was staged is gone \(.*; write again"):
-        staging.copy(database, planned.staging, [], planned.encoder)
+        task.copy(database, planned.staging, [], planned.encoder)
 
 
 def test_a_task_that_does_not_know(spark: SparkSession, database: str, left: Left) -> None:
@@ -260,7 +260,7 @@ def upsert(url: str, start: threading.Barrier, *each: tuple[str, list[int]]) -> 
             place = Staging(staging.new_name(request.write), (Column("id", "integer"),))
             staging.create(connection, request.write, place, None)
             batch = pa.record_batch({"id": pa.array(ids, pa.int32())})
-            done = staging.copy(url, place, [batch], lambda b: [*map(encoded, b.columns)])
+            done = task.copy(url, place, [batch], lambda b: [*map(encoded, b.columns)])
             staging.settle(connection, place, [done])
             moves.append(TableMoves(connection, TableName(table)).upsert(place, ["id"]))
         start.wait()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -17,7 +16,7 @@ from harvest_dagster import Message
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.privileges import give, spark_grants
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark import staging
+from harvest_dagster.spark import staging, task
 from harvest_dagster.spark.commit import Written, commit
 from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
@@ -55,17 +54,16 @@ def stage(planned: Plan, first: int, count: int, attach_from: int | None = None)
     """Stage messages that count, as a task does; from a number on in a table of its own."""
     numbers = [str(number) for number in range(first, first + count)]
     batch = pa.record_batch({"key": pa.array(["part"] * count), "value": pa.array(numbers)})
-    return staging.copy(planned.url, planned.staging, [batch], planned.encoder, attach_from)
+    return task.copy(planned.url, planned.staging, [batch], planned.encoder, attach_from)
 
 
 def finish(planned: Plan, *done: Staged, attach_from: int = 1) -> Written:
     """Commit what was staged."""
     request = planned.request(Options.read({"url": planned.url, "attachFrom": str(attach_from)}))
     with staging.connect(planned.url) as connection:
-        staging.settle(connection, planned.staging, [each for each in done if each.own is None])
-        move = messages_move(planned.staging, planned.encoder)  # type: ignore[arg-type]
-        own = tuple(each for each in done if each.own is not None)
-        written = commit(connection, request, [replace(move, own=own)])
+        staging.settle(connection, planned.staging, done)
+        move = messages_move(planned.staging, planned.encoder, done)  # type: ignore[arg-type]
+        written = commit(connection, request, [move])
         staging.discard(connection, planned.staging.name)
     return written
 
@@ -123,7 +121,7 @@ def test_not_too_many_own_tables(
     database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write does not make more tables than a leader can look into."""
-    monkeypatch.setattr(staging, "_MOST_OWN", 2)
+    monkeypatch.setattr(task, "_MOST_OWN", 2)
     planned = plan(database)
     done = [stage(planned, number, 1, attach_from=1) for number in range(4)]
     assert [each.own is None for each in done] == [False, False, True, True]
@@ -136,7 +134,7 @@ def test_large_messages_make_large_tasks(database: str) -> None:
     planned = plan(database)
     batch = pa.record_batch({"key": pa.array(["k"]), "value": pa.array(["x" * 1_000_000])})
     for attach_from, is_large in ((1_000, True), (100_000, True), (200_000, False)):
-        done = staging.copy(database, planned.staging, [batch] * 40, planned.encoder, attach_from)
+        done = task.copy(database, planned.staging, [batch] * 40, planned.encoder, attach_from)
         assert (done.own is not None, done.rows) == (is_large, 40), attach_from
 
 

@@ -1,0 +1,107 @@
+"""What a task does: it copies its batches into a staging table, in a transaction of its own.
+
+A task of many messages makes a table of its own, in the one transaction that fills it, where the
+write's table may be attached. Tasks that fill one table, and its index, wait for each other most of
+the time; and of rows in a table that nobody has seen PostgreSQL need not note later that they were
+committed, which with checksums is as much to log as the rows.
+"""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg.sql import SQL, Identifier
+
+from harvest_dagster.postgres.statements import statements
+from harvest_dagster.spark.binary import HEAD, SLICE_BYTES, TAIL, copy_rows, slices
+from harvest_dagster.spark.options import ATTACH_FROM
+from harvest_dagster.spark.staging import Staged, Staging, connect, ensure_index, is_part
+
+_SQL = statements("harvest_dagster.spark", "staging.sql")
+_ATTEMPT_BITS = 63
+_MOST_OWN = 64
+"""So many tasks of a write have tables of their own; the leader has to look into each."""
+_USUAL_BYTES = SLICE_BYTES // ATTACH_FROM
+"""Larger messages count for several: a task holds on to them until it knows that it is large."""
+
+Encode = Callable[[pa.RecordBatch], Sequence[pa.Array]]
+
+
+def copy(
+    url: str,
+    staging: Staging,
+    batches: Iterable[pa.RecordBatch],
+    encode: Encode,
+    attach_from: int | None = None,
+) -> Staged:
+    """Copy a task's batches, all or none, under a number that no other attempt has."""
+    attempt, rest = secrets.randbits(_ATTEMPT_BITS), iter(batches)
+    first, is_large = _begin(rest, attach_from)
+    with connect(url) as connection, connection.transaction():
+        own = _create_own(connection, staging, attempt) if is_large else None
+        rows = _copy(connection, own or staging, chain(first, rest), encode, attempt, own=bool(own))
+        if own is not None:
+            ensure_index(connection, own.table)
+        shared = 0 if own else rows
+        connection.execute(_SQL["copied"].text, (shared, staging.name))
+    return Staged(attempt, rows, own.name if own else None)
+
+
+def _begin(
+    batches: Iterator[pa.RecordBatch], attach_from: int | None
+) -> tuple[list[pa.RecordBatch], bool]:
+    """Take batches until it is known whether there are many messages, or too much to hold."""
+    first: list[pa.RecordBatch] = []
+    rows = size = 0
+    while attach_from is not None and size < SLICE_BYTES:
+        batch = next(batches, None)
+        if batch is None:
+            break
+        first.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= attach_from or size >= attach_from * _USUAL_BYTES:
+            return first, True
+    return first, False
+
+
+def _create_own(
+    connection: psycopg.Connection[Any], staging: Staging, attempt: int
+) -> Staging | None:
+    """Create the table of a large task, if it may become a part of the outbox."""
+    own = replace(staging, name=f"{staging.name}_{attempt:016x}")
+    if not is_part(connection, staging):
+        return None
+    names = {"own": own.name, "name": staging.name, "most": _MOST_OWN}
+    if connection.execute(_SQL["register_own"].text, names).rowcount == 0:
+        return None
+    connection.execute(_SQL["create_own"].sql(own=own.table, staging=staging.table))
+    return own
+
+
+def _copy(
+    connection: psycopg.Connection[Any],
+    staging: Staging,
+    batches: Iterable[pa.RecordBatch],
+    encode: Encode,
+    attempt: int,
+    *,
+    own: bool,
+) -> int:
+    first, rows = struct.pack("!q", attempt), 0
+    columns = SQL(", ").join(Identifier(column.name) for column in staging.columns)
+    statement = _SQL["copy_own" if own else "copy"].sql(staging=staging.table, columns=columns)
+    with connection.cursor().copy(statement) as into:
+        into.write(HEAD)
+        for batch in batches:
+            for part in slices(batch):
+                into.write(memoryview(copy_rows(encode(part), first)))
+                rows += part.num_rows
+        into.write(TAIL)
+    return rows
