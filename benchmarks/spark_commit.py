@@ -40,8 +40,9 @@ class Cost:
 def raw(here: Place, count: int) -> float:
     """Copy what was encoded before, over as many connections as there are tasks."""
     planned = _plan(here, creates=False)
-    batches = [memoryview(copy_rows(planned.encoder(batch))) for batch in _batches(_ENCODED)]
-    names = ", ".join(column.name for column in planned.staging.columns)
+    topic = pa.repeat(pa.scalar(here.topic.encode()), BATCH)
+    batches = [memoryview(copy_rows([topic, *planned.encoder(b)])) for b in _batches(_ENCODED)]
+    names = ", ".join(["kafka_topic", *(column.name for column in planned.staging.columns)])
     statement = f"COPY outbox ({names}) FROM STDIN (FORMAT binary)"
     start = time.perf_counter()
     _in_parallel(here.url, statement, batches, count // CONNECTIONS)

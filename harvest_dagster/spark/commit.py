@@ -29,7 +29,7 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.options import ATTACH_FROM, OnRepeat
-from harvest_dagster.spark.parts import attach, attach_own
+from harvest_dagster.spark.parts import attach, attach_whole
 from harvest_dagster.spark.staging import Staged, Staging, is_part, settled
 from harvest_dagster.text import printable
 
@@ -199,7 +199,9 @@ def _moved(connection: psycopg.Connection[Any], request: Request, moves: Sequenc
             count, first, last = _messages(connection, request, move, attempts, expected)
             written = _with_messages(written, count, first, last)
             for staged in move.own:
-                ends = attach_own(connection, str(staged.own), move.into)
+                ends = attach_whole(
+                    connection, replace(move.staging, name=str(staged.own)), move.into
+                )
                 written = _with_messages(written, staged.rows, *ends)
         else:
             count = connection.execute(move.insert, (attempts,)).rowcount

@@ -36,9 +36,22 @@ DELETE FROM {staging} WHERE harvest_attempt <> ALL (%s)
 -- ends: the first id, and the last
 SELECT min(id), max(id) FROM {staging}
 
--- attach: the table becomes a part of the outbox, of this time, which is added without a look at the rows
-ALTER TABLE {staging} DROP COLUMN harvest_attempt, RESET (autovacuum_enabled), INHERIT {table}
-    , ADD COLUMN IF NOT EXISTS create_time timestamptz NOT NULL DEFAULT now();
+-- lacks: columns of the outbox that its part does not have, since they are the same in every row
+SELECT COALESCE(string_agg(concat_ws(' '
+     , ', ADD COLUMN', quote_ident(a.attname), format_type(a.atttypid, a.atttypmod)
+     , CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation END
+     , 'DEFAULT ' || COALESCE(quote_literal(%(same)s::jsonb ->> a.attname), pg_get_expr(d.adbin, d.adrelid))
+     , CASE WHEN a.attnotnull THEN 'NOT NULL' END), ' ' ORDER BY a.attnum), '')
+  FROM pg_attribute a
+  JOIN pg_type t ON t.oid = a.atttypid
+  LEFT JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
+ WHERE a.attrelid = to_regclass(%(outbox)s) AND a.attnum > 0 AND NOT a.attisdropped
+   AND NOT EXISTS (SELECT FROM pg_attribute has
+                    WHERE has.attrelid = to_regclass(%(part)s) AND has.attname = a.attname
+                      AND NOT has.attisdropped)
+
+-- attach: the table becomes a part of the outbox; columns are added without a look at the rows
+ALTER TABLE {staging} DROP COLUMN IF EXISTS harvest_attempt, RESET (autovacuum_enabled), INHERIT {table} {added};
 ALTER TABLE {staging} RENAME TO {part}
 
 -- types: of a table's columns, without a length: a cast to a length cuts, where an insert complains

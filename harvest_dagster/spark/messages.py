@@ -26,7 +26,7 @@ from harvest_dagster.outbox.rows import HEADER_BYTES, RECORD_BYTES, RowEncoder
 from harvest_dagster.outbox.table import Outbox, Shape
 from harvest_dagster.spark.binary import encoded, kind_of, list_items, text_bytes
 from harvest_dagster.spark.json_text import json_texts
-from harvest_dagster.spark.staging import Column
+from harvest_dagster.spark.staging import Column, Staging
 
 ORDER = "order_"
 """How a staging table calls columns that only order."""
@@ -43,8 +43,8 @@ class MessageEncoder:
     topic: str | None
     order: tuple[str, ...]
 
-    def columns(self, schema: pa.Schema) -> tuple[Column, ...]:
-        """Tell what a staging table must hold, for batches of this schema."""
+    def staging(self, name: str, schema: pa.Schema) -> Staging:
+        """Tell what a staging table of this name must hold, for batches of this schema."""
         given = {name.lower() for name in schema.names}
         plain = [Column(name) for name in self._names(given)]
         kinds = [(n, kind_of(schema.field(_place(schema, n)).type)) for n in self.order]
@@ -53,7 +53,8 @@ class MessageEncoder:
             for at, (_, kind) in enumerate(kinds)
             if kind
         ]
-        return (*plain, *ordered)
+        same = () if self.topic is None or "topic" in given else (("kafka_topic", self.topic),)
+        return Staging(name, (*plain, *ordered), same)
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
         """Encode a batch, or raise a MessageError that shows the first message that is wrong."""
@@ -78,6 +79,8 @@ class MessageEncoder:
 
     def _is_left_out(self, name: str, given: Collection[str]) -> bool:
         column = self.shape.columns[name]
+        if name == "kafka_topic":
+            return "topic" not in given and self.topic is not None
         if name.startswith("kafka_header"):
             return "headers" not in given and column.filled
         nullable = not (column.required or column.filled)
@@ -85,12 +88,12 @@ class MessageEncoder:
 
     def _fields(self, given: Fields, count: int) -> Fields:
         """Bring every column to the one type that it is encoded from."""
-        topic = given.get("topic", pa.array([None] * count, pa.string()))
+        topic = given.get("topic", pa.nulls(0 if self.topic is not None else count, pa.string()))
         if self.topic is not None:
             topic = pc.fill_null(topic, self.topic)
         keys, values, counts = _header_parts(given.get("headers"), count)
         return {
-            "topic": text_bytes(topic),
+            "topic": text_bytes(topic),  # none, if it is the same in all rows
             "key": text_bytes(given.get("key", pa.nulls(count, pa.binary()))),
             "value": _value(given["value"]),
             "partition": given.get("partition", pa.nulls(count, pa.int32())).cast(pa.int32()),
@@ -129,11 +132,13 @@ class MessageEncoder:
 
     def _refuse(self, fields: Fields, place: int) -> None:
         """Say what is wrong with a message, in the words of a stash."""
-        topic, key, value, partition = (
-            fields[name][place].as_py() for name in ("topic", "key", "value", "partition")
+        key, value, partition = (
+            fields[name][place].as_py() for name in ("key", "value", "partition")
         )
+        topics = fields["topic"]
+        topic = topics[place].as_py().decode() if len(topics) else str(self.topic)
         RowEncoder(self.outbox, self.shape).copy_row(
-            Message(topic.decode(), key, value, (), partition), None
+            Message(topic, key, value, (), partition), None
         )
         raise MessageError(
             f"headers: those of the message with key {key!r} make it too large for its topic"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from psycopg.sql import SQL, Composable, Identifier
+from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from harvest_dagster.errors import ConfigError, OutboxError
 from harvest_dagster.postgres.names import TableName, quoted
@@ -25,6 +25,8 @@ def messages_move(staging: Staging, encoder: MessageEncoder, staged: Sequence[St
     """Move messages into the outbox, in the order that was asked for."""
     names = [c.name for c in staging.columns if not c.name.startswith(ORDER)]
     values: list[Composable] = [*map(Identifier, names)]
+    for name, value in staging.same:
+        names, values = [*names, name], [*values, Literal(value)]
     if encoder.shape.wants_time:
         names, values = [*names, "create_time"], [*values, SQL("now()")]
     by = [c for c in staging.columns if c.name.startswith(ORDER)]

@@ -19,11 +19,12 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from psycopg.sql import Composed, Identifier
+from psycopg.sql import SQL, Composed, Identifier
+from psycopg.types.json import Jsonb
 
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.spark.staging import SCHEMA, Staging, end_tasks, ensure_index
+from harvest_dagster.spark.staging import Staging, end_tasks, ensure_index
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
 _PREFIX = "part_"
@@ -47,17 +48,24 @@ def attach(
         lost = connection.execute(_SQL["lost"].sql(staging=staging.table), (attempts,)).rowcount
         copied -= lost
     ensure_index(connection, staging.table)
-    return copied, *attach_own(connection, staging.name, outbox)
+    return copied, *attach_whole(connection, staging, outbox)
 
 
-def attach_own(
-    connection: psycopg.Connection[Any], name: str, outbox: TableName
+def attach_whole(
+    connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
 ) -> tuple[int | None, int | None]:
     """Attach a table of which all counts; tell the first id, and the last."""
-    staging = TableName(name, SCHEMA)
-    first, last = _one(connection, _SQL["ends"].sql(staging=staging))
-    part = Identifier(_PREFIX + name)
-    connection.execute(_SQL["attach"].sql(staging=staging, table=outbox, part=part))
+    first, last = _one(connection, _SQL["ends"].sql(staging=staging.table))
+    names = {"outbox": outbox.sql, "part": staging.table.sql, "same": Jsonb(dict(staging.same))}
+    (added,) = _one(connection, _SQL["lacks"].sql(), names)
+    connection.execute(
+        _SQL["attach"].sql(
+            staging=staging.table,
+            table=outbox,
+            added=SQL(added),
+            part=Identifier(_PREFIX + staging.name),
+        )
+    )
     return first, last
 
 

@@ -36,9 +36,9 @@ class TableEncoder:
     as_json: tuple[str, ...] = ()
     """Columns that are JSON in the table, where lists are no arrays."""
 
-    def columns(self, schema: pa.Schema) -> tuple[Column, ...]:
-        """Tell what a staging table must hold."""
-        return tuple(self._column(field) for field in schema)
+    def staging(self, name: str, schema: pa.Schema) -> Staging:
+        """Tell what a staging table of this name must hold."""
+        return Staging(name, tuple(self._column(field) for field in schema))
 
     def _column(self, field: pa.Field) -> Column:
         kind = json_kind_of(field.type) if field.name in self.as_json else kind_of(field.type)
@@ -83,10 +83,7 @@ def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> 
     url, write = options.postgres(), options.write or uuid4()
     with connect(url) as connection:
         encoder = encoder_of(connection, options, schema)
-        staging = Staging(
-            options.into or new_name(write),
-            encoder.columns(arrow_schema(schema)),
-        )
+        staging = encoder.staging(options.into or new_name(write), arrow_schema(schema))
         planned = Plan(url, write, staging, encoder)
         if creates:
             clean(connection)

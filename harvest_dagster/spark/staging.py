@@ -65,6 +65,8 @@ class Staging:
 
     name: str
     columns: tuple[Column, ...]
+    same: tuple[tuple[str, str], ...] = ()
+    """Columns that are not staged, and what every row will have in them."""
 
     @property
     def table(self) -> TableName:
@@ -139,32 +141,59 @@ def _create(
     connection.execute(_SQL["register"].text, (staging.name, write))
     attachable = _attachable(connection, staging, outbox) if outbox and attaches else None
     if outbox is not None and attachable is not None:
-        sequence, has_one_index, is_plain_time = attachable
-        indexes = SQL(_SQL["without_indexes"].text if has_one_index else "")
-        part = _SQL["create_part"].sql(
-            staging=staging.table, table=outbox, sequence=Literal(sequence), indexes=indexes
-        )
-        connection.execute(part)
-        if is_plain_time:
-            connection.execute(_SQL["without_time"].sql(staging=staging.table))
+        _create_part(connection, staging, outbox, attachable)
         return
     source = SQL("") if outbox is None else _SQL["source"].sql(table=outbox)
     columns = SQL(", ").join(column.sql() for column in staging.columns)
     connection.execute(_SQL["create"].sql(staging=staging.table, columns=columns, source=source))
 
 
+@dataclass(frozen=True, slots=True)
+class _Attachable:
+    """What an outbox is like, of which a staging table may become a part."""
+
+    sequence: str
+    has_one_index: bool
+    same: list[str]
+    """Columns that may wait for the commit."""
+
+
 def _attachable(
     connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
-) -> tuple[str, bool, bool] | None:
-    """Tell where the outbox has its ids from, if what is staged may become a part of it.
-
-    And whether its primary key is its one index, and `now()` alone where it has its times from.
-    """
+) -> _Attachable | None:
+    """Tell what the outbox is like, if what is staged may become a part of it."""
     if any(column.type is not None for column in staging.columns):  # it is to be sorted
         return None
-    names = [column.name for column in staging.columns]
-    row = connection.execute(_SQL["attachable"].text, (outbox.sql, names)).fetchone()
-    return row if row and row[0] else None
+    names = {
+        "outbox": outbox.sql,
+        "staged": [column.name for column in staging.columns],
+        "same": [name for name, _ in staging.same],
+    }
+    row = connection.execute(_SQL["attachable"].text, names).fetchone()
+    return _Attachable(*row) if row and row[0] else None
+
+
+def _create_part(
+    connection: psycopg.Connection[Any],
+    staging: Staging,
+    outbox: TableName,
+    attachable: _Attachable,
+) -> None:
+    indexes = SQL(_SQL["without_indexes"].text if attachable.has_one_index else "")
+    part = _SQL["create_part"].sql(
+        staging=staging.table,
+        table=outbox,
+        sequence=Literal(attachable.sequence),
+        indexes=indexes,
+    )
+    connection.execute(part)
+    for name, value in staging.same:
+        default = _SQL["same"].sql(
+            staging=staging.table, column=Identifier(name), value=Literal(value)
+        )
+        connection.execute(default)
+    for name in attachable.same:
+        connection.execute(_SQL["without"].sql(staging=staging.table, column=Identifier(name)))
 
 
 def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:

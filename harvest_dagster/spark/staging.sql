@@ -14,25 +14,32 @@ SELECT 0::bigint AS harvest_attempt, {columns} {source} WITH NO DATA
 -- source: what a staging table takes its columns' types from
 FROM {table}
 
--- attachable: whether a table like the outbox may become a part of it, whether it has but one index, the primary key, and whether create_time is just now()
+-- attachable: whether a table like the outbox may become a part of it, whether it has but one index, the primary key, and columns that are the same in every row and nowhere else looked at
 SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
      , (SELECT count(*) = 1 AND bool_and(i.indisprimary AND i.indkey::text = a.attnum::text)
           FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = 'id'
          WHERE i.indrelid = c.oid)
-     , EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON (adrelid, adnum) = (attrelid, attnum)
-                WHERE a.attrelid = c.oid AND a.attname = 'create_time'
-                  AND a.atttypid = 'timestamptz'::regtype
-                  AND pg_get_expr(d.adbin, d.adrelid) IN ('now()', 'CURRENT_TIMESTAMP')
-                  AND NOT EXISTS (SELECT FROM pg_depend p -- an index, a constraint, a generated column
-                                    LEFT JOIN pg_constraint k
-                                      ON (p.classid, p.objid) = ('pg_constraint'::regclass, k.oid)
-                                   WHERE p.refclassid = 'pg_class'::regclass
-                                     AND (p.refobjid, p.refobjsubid) = (c.oid, a.attnum::int)
-                                     AND p.classid <> 'pg_rewrite'::regclass
-                                     AND (p.classid, p.objid) <> ('pg_attrdef'::regclass, d.oid)
-                                     AND k.contype IS DISTINCT FROM 'n'))
+     , ARRAY(SELECT a.attname::text
+               FROM pg_attribute a
+               JOIN pg_type t ON t.oid = a.atttypid AND t.typtype <> 'd'
+               LEFT JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
+              WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                AND a.attname <> 'id' AND a.attgenerated = '' AND a.attname <> ALL (%(staged)s)
+                AND (a.attname = ANY (%(same)s)
+                     OR d.oid IS NULL AND NOT a.attnotnull
+                     OR pg_get_expr(d.adbin, d.adrelid) ~ '^''[^'']*''::[a-z ]+(\[\])?$'
+                     OR pg_get_expr(d.adbin, d.adrelid) IN ('now()', 'CURRENT_TIMESTAMP')
+                        AND a.atttypid = 'timestamptz'::regtype)
+                AND NOT EXISTS (SELECT FROM pg_depend p -- an index, a constraint, a generated column
+                                  LEFT JOIN pg_constraint k
+                                    ON (p.classid, p.objid) = ('pg_constraint'::regclass, k.oid)
+                                 WHERE p.refclassid = 'pg_class'::regclass
+                                   AND (p.refobjid, p.refobjsubid) = (c.oid, a.attnum::int)
+                                   AND p.classid <> 'pg_rewrite'::regclass
+                                   AND (d.oid IS NULL OR (p.classid, p.objid) <> ('pg_attrdef'::regclass, d.oid))
+                                   AND k.contype IS DISTINCT FROM 'n'))
   FROM pg_class c
- WHERE c.oid = to_regclass(%s)
+ WHERE c.oid = to_regclass(%(outbox)s)
    AND c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relrowsecurity
    AND pg_has_role(c.relowner, 'USAGE')
    AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgenabled <> 'D')
@@ -42,7 +49,8 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
    AND NOT EXISTS (SELECT FROM pg_attribute a
                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                       AND (a.attnotnull OR a.attname = 'create_time')
-                      AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> ALL (%s))
+                      AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> ALL (%(staged)s)
+                      AND a.attname <> ALL (%(same)s))
 
 -- create_part: a staging table like the outbox, that may become a part of it
 CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS {indexes}
@@ -52,8 +60,11 @@ CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING 
 -- without_indexes: to fill an index row by row takes as long as to copy the rows
 EXCLUDING INDEXES
 
--- without_time: until its commit, so that messages are as old as their commit, and not as their tasks
-ALTER TABLE {staging} DROP COLUMN create_time
+-- same: what every row has in a column
+ALTER TABLE {staging} ALTER {column} SET DEFAULT {value}
+
+-- without: a column, until the commit adds it with what is the same in every row: no row is written with it, and messages are as old as their commit, and not as their tasks
+ALTER TABLE {staging} DROP COLUMN {column}
 
 -- copy: what a task writes
 COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary)
@@ -68,11 +79,12 @@ SELECT %(own)s, write FROM harvest.staged
  WHERE name = %(name)s
    AND (SELECT count(*) FROM harvest.staged WHERE starts_with(name, %(name)s || '_')) < %(most)s
 
--- create_own: the table of a large task, like the one of all tasks
-CREATE TABLE {own} (LIKE {staging} INCLUDING ALL) WITH (autovacuum_enabled = off)
+-- create_own: the table of a large task, like the one of all tasks, but that there is one attempt
+CREATE TABLE {own} (LIKE {staging} INCLUDING ALL) WITH (autovacuum_enabled = off);
+ ALTER TABLE {own} DROP COLUMN harvest_attempt
 
 -- copy_own: what a large task writes; nobody can see the table yet, so its rows need no look at whether they are committed
-COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary, FREEZE)
+COPY {staging} ({columns}) FROM STDIN (FORMAT binary, FREEZE)
 
 -- own: the tables of large tasks
 SELECT name FROM harvest.staged WHERE starts_with(name, %s || '_')
@@ -82,6 +94,9 @@ SELECT relhasindex FROM pg_class WHERE oid = to_regclass(%s)
 
 -- index: of a table that was filled without one
 ALTER TABLE {staging} ADD PRIMARY KEY (id)
+
+-- alone: no more processes for one task's index; the other tasks have the cores
+SET LOCAL max_parallel_maintenance_workers = 0
 
 -- copied: tell what a task has written, and that the write is alive
 UPDATE harvest.staged SET copied = copied + %s, touched_at = clock_timestamp() WHERE name = %s

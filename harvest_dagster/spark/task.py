@@ -48,6 +48,7 @@ def copy(
         own = _create_own(connection, staging, attempt) if is_large else None
         rows = _copy(connection, own or staging, chain(first, rest), encode, attempt, own=bool(own))
         if own is not None:
+            connection.execute(_SQL["alone"].text)
             ensure_index(connection, own.table)
         shared = 0 if own else rows
         connection.execute(_SQL["copied"].text, (shared, staging.name))
@@ -94,7 +95,7 @@ def _copy(
     *,
     own: bool,
 ) -> int:
-    first, rows = struct.pack("!q", attempt), 0
+    first, rows = None if own else struct.pack("!q", attempt), 0
     columns = SQL(", ").join(Identifier(column.name) for column in staging.columns)
     statement = _SQL["copy_own" if own else "copy"].sql(staging=staging.table, columns=columns)
     with connection.cursor().copy(statement) as into:

@@ -128,7 +128,7 @@ class Transaction:
         # Here, so that what is wrong is said by an error of ours, and not inside one of Spark's.
         with connect(self._url) as connection:
             encoder = encoder_of(connection, options, frame.schema)
-        staging = Staging(given["into"], encoder.columns(arrow_schema(frame.schema)))
+        staging = encoder.staging(given["into"], arrow_schema(frame.schema))
         self._staged.append(staging.name)
         frame.write.format("outbox").mode("append").options(**given).save()
         return staging, encoder
