@@ -24,7 +24,7 @@ from psycopg.types.json import Jsonb
 
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.spark.staging import Staging, end_tasks, ensure_index
+from harvest_dagster.spark.staging import Staging, end_tasks, ensure_index, forget
 
 _SQL = statements("harvest_dagster.spark", "commit.sql")
 _PREFIX = "part_"
@@ -66,6 +66,7 @@ def attach_whole(
             part=Identifier(_PREFIX + staging.name),
         )
     )
+    forget(connection, staging.name)
     return first, last
 
 

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from harvest_dagster.errors import ConfigError
+from harvest_dagster.errors import ConfigError, OutboxError
 from harvest_dagster.spark.clean import clean, discard_all
 from harvest_dagster.spark.commit import Request, commit
 from harvest_dagster.spark.messages import MessageEncoder
@@ -36,7 +36,7 @@ from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import Plan, make_plan, was_written
 from harvest_dagster.spark.read import SCHEMA, OutboxReader
-from harvest_dagster.spark.staging import Staged, Staging, connect, ensure, settle
+from harvest_dagster.spark.staging import Staged, Staging, connect, discard, ensure, settle
 from harvest_dagster.spark.task import copy
 
 if TYPE_CHECKING:
@@ -196,7 +196,8 @@ def _finish(
     with connect(planned.url) as connection:
         settle(connection, planned.staging, staged)
         commit(connection, request, [move])
-    discard_all(planned.url, [planned.staging.name])
+        with suppress(psycopg.Error, OutboxError):  # the write is what it is, also if this fails
+            discard(connection, planned.staging.name)
 
 
 def _counted(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:

@@ -192,8 +192,9 @@ def _create_part(
             staging=staging.table, column=Identifier(name), value=Literal(value)
         )
         connection.execute(default)
-    for name in attachable.same:
-        connection.execute(_SQL["without"].sql(staging=staging.table, column=Identifier(name)))
+    if attachable.same:
+        dropped = SQL(", ").join(SQL("DROP {}").format(Identifier(n)) for n in attachable.same)
+        connection.execute(_SQL["without"].sql(staging=staging.table, dropped=dropped))
 
 
 def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:
@@ -250,4 +251,9 @@ def drop(connection: psycopg.Connection[Any], name: str) -> None:
     with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
         connection.execute(_SQL["lock_time"].text)
         connection.execute(_SQL["drop"].sql(staging=TableName(name, SCHEMA)))
-        connection.execute(_SQL["forget"].text, (name,))
+        forget(connection, name)
+
+
+def forget(connection: psycopg.Connection[Any], name: str) -> None:
+    """Forget a staging table that is dropped, or has become a part of the outbox."""
+    connection.execute(_SQL["forget"].text, (name,))

@@ -63,8 +63,8 @@ EXCLUDING INDEXES
 -- same: what every row has in a column
 ALTER TABLE {staging} ALTER {column} SET DEFAULT {value}
 
--- without: a column, until the commit adds it with what is the same in every row: no row is written with it, and messages are as old as their commit, and not as their tasks
-ALTER TABLE {staging} DROP COLUMN {column}
+-- without: columns, until the commit adds them with what is the same in every row: no row is written with it, and messages are as old as their commit, and not as their tasks
+ALTER TABLE {staging} {dropped}
 
 -- copy: what a task writes
 COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary)
@@ -119,5 +119,5 @@ SET LOCAL lock_timeout = '2s'
 -- drop: the staging table
 DROP TABLE IF EXISTS {staging}
 
--- forget: nothing is staged under this name
+-- forget: that something is staged under this name
 DELETE FROM harvest.staged WHERE name = %s
