@@ -39,6 +39,8 @@ from harvest_dagster.spark.classes import java_options
 CONNECTIONS = 2
 BATCH = 10_000
 DRIVER = "org.postgresql:postgresql:42.7.8"
+_WARM = 4
+"""So many times all is done before it is measured: until then the JVM compiles what it runs."""
 _RAW, _OURS, _JDBC = "raw COPY", "format('outbox')", "Spark's JDBC"
 
 Run = Callable[[Place, int], float]
@@ -79,8 +81,9 @@ def _compared(spark: SparkSession, folder: Path, rounds: int, sizes: list[int]) 
         _OURS: lambda here, count: _ours(spark, folder, here, count),
         _JDBC: lambda here, count: _jdbc(spark, folder, here, count),
     }
-    for run in contenders.values():  # what is done for the first time is not what is measured
-        _placed(run, sizes[0])
+    for _ in range(_WARM):
+        for run in contenders.values():
+            _placed(run, sizes[0])
     results = _ratios(contenders, rounds, sizes[0])
     for large in sizes[1:]:
         results += _ratios(contenders, 1, large)

@@ -101,9 +101,7 @@ def list_items(counts: pa.Array, items: pa.Array, oid: int) -> pa.Array:
     offsets = pa.array(np.concatenate([[0], np.cumsum(_numpy(counts))]), pa.int32())
     lists = pa.ListArray.from_arrays(offsets, _joined([_lengths(items), _filled(items)]))
     some, none = struct.pack("!iii", 1, 1, oid), struct.pack("!iii", 0, 0, oid)
-    full = _joined(
-        [pa.scalar(some), _fixed(_numpy(counts), ">i4"), pa.scalar(struct.pack("!i", 1))]
-    )
+    full = _joined([pa.scalar(some), fixed(_numpy(counts), ">i4"), pa.scalar(struct.pack("!i", 1))])
     heads = pc.if_else(pc.equal(counts, 0), pa.scalar(none), full)
     return _joined([heads, pc.binary_join(lists, b"")])
 
@@ -114,14 +112,14 @@ def _joined(parts: Sequence[Bytes]) -> pa.Array:
 
 def _lengths(field: pa.Array) -> pa.Array:
     lengths = pc.fill_null(pc.binary_length(field), _NULL)
-    return _fixed(_numpy(lengths), ">i4")
+    return fixed(_numpy(lengths), ">i4")
 
 
 def _filled(field: pa.Array) -> pa.Array:
     return pc.fill_null(field, b"") if field.null_count else field
 
 
-def _fixed(values: np.ndarray[Any, Any], form: str) -> pa.Array:
+def fixed(values: np.ndarray[Any, Any], form: str) -> pa.Array:
     """Each number as its bytes, most significant first."""
     ordered = np.ascontiguousarray(values.astype(form))
     width = pa.binary(ordered.itemsize)
@@ -152,7 +150,7 @@ def _number(form: str, less: int = 0, as_type: pa.DataType | None = None) -> Any
     def encode(array: pa.Array) -> pa.Array:
         numbers = array.cast(as_type) if as_type is not None else array
         plain = pc.fill_null(numbers, 0) if numbers.null_count else numbers
-        return _where(array, _fixed(_numpy(plain) - less if less else _numpy(plain), form))
+        return _where(array, fixed(_numpy(plain) - less if less else _numpy(plain), form))
 
     return encode
 

@@ -17,10 +17,11 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Composed, Identifier
 
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.spark.binary import HEAD, SLICE_BYTES, TAIL, copy_rows, slices
+from harvest_dagster.spark.binary import HEAD, SLICE_BYTES, TAIL, copy_rows, fixed, slices
+from harvest_dagster.spark.ids import Ids, sequence_of
 from harvest_dagster.spark.options import ATTACH_FROM
 from harvest_dagster.spark.staging import Staged, Staging, connect, ensure_index, is_part
 
@@ -46,10 +47,10 @@ def copy(
     first, is_large = _begin(rest, attach_from)
     with connect(url) as connection, connection.transaction():
         own = _create_own(connection, staging, attempt) if is_large else None
-        rows = _copy(connection, own or staging, chain(first, rest), encode, attempt, own=bool(own))
-        if own is not None:
-            connection.execute(_SQL["alone"].text)
-            ensure_index(connection, own.table)
+        if own is None:
+            rows = _copy_shared(connection, staging, chain(first, rest), encode, attempt)
+        else:
+            rows = _copy_own(connection, own, chain(first, rest), encode, url)
         shared = 0 if own else rows
         connection.execute(_SQL["copied"].text, (shared, staging.name))
     return Staged(attempt, rows, own.name if own else None)
@@ -86,23 +87,61 @@ def _create_own(
     return own
 
 
-def _copy(
+def _copy_shared(
     connection: psycopg.Connection[Any],
     staging: Staging,
     batches: Iterable[pa.RecordBatch],
     encode: Encode,
     attempt: int,
-    *,
-    own: bool,
 ) -> int:
-    first, rows = None if own else struct.pack("!q", attempt), 0
-    columns = SQL(", ").join(Identifier(column.name) for column in staging.columns)
-    statement = _SQL["copy_own" if own else "copy"].sql(staging=staging.table, columns=columns)
+    """Copy into the table of all tasks; who made a row is told in each."""
+    first = struct.pack("!q", attempt)
+    statement = _SQL["copy"].sql(staging=staging.table, columns=_names(staging))
+    return _copy(connection, statement, batches, lambda part: copy_rows(encode(part), first))
+
+
+def _copy_own(
+    connection: psycopg.Connection[Any],
+    own: Staging,
+    batches: Iterable[pa.RecordBatch],
+    encode: Encode,
+    url: str,
+) -> int:
+    """Copy into a task's own table, and index it."""
+    sequence, columns = sequence_of(connection, own.table), _names(own)
+    if sequence is None:
+        statement = _SQL["copy_own"].sql(staging=own.table, columns=columns)
+        rows = _copy(connection, statement, batches, lambda part: copy_rows(encode(part)))
+    else:
+        ids = Ids(url, sequence)
+        statement = _SQL["copy_own"].sql(staging=own.table, columns=SQL("id, {}").format(columns))
+        rows = _copy(
+            connection,
+            statement,
+            batches,
+            lambda part: copy_rows([fixed(ids.take(part.num_rows), ">i8"), *encode(part)]),
+        )
+    connection.execute(_SQL["alone"].text)
+    ensure_index(connection, own.table)
+    return rows
+
+
+def _names(staging: Staging) -> Composed:
+    return SQL(", ").join(Identifier(column.name) for column in staging.columns)
+
+
+def _copy(
+    connection: psycopg.Connection[Any],
+    statement: Composed,
+    batches: Iterable[pa.RecordBatch],
+    rows_of: Callable[[pa.RecordBatch], pa.Buffer],
+) -> int:
+    rows = 0
     with connection.cursor().copy(statement) as into:
         into.write(HEAD)
         for batch in batches:
             for part in slices(batch):
-                into.write(memoryview(copy_rows(encode(part), first)))
+                into.write(memoryview(rows_of(part)))
                 rows += part.num_rows
         into.write(TAIL)
     return rows

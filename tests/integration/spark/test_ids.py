@@ -1,0 +1,129 @@
+"""Ids that a large task draws many at once are nobody else's, and hold nobody up."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from threading import Event
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.spark import ids
+from harvest_dagster.spark.ids import Ids, sequence_of
+from tests.integration.spark.test_parts import PARTS, finish, plan, stage
+
+if TYPE_CHECKING:
+    from tests.integration.spark.conftest import Rows
+
+SEQUENCE = "public.outbox_id_seq"
+NEXT = f"SELECT nextval('{SEQUENCE}')"
+
+
+def last(rows: Rows) -> int:
+    """The last id that was drawn."""
+    return int(rows(f"SELECT pg_sequence_last_value('{SEQUENCE}')")[0][0])
+
+
+def test_many_at_once(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sequence jumps over what is taken, as often as it takes."""
+    monkeypatch.setattr(ids, "_MANY", 10)
+    assert rows(NEXT) == [(1,)]
+    taken = Ids(database, SEQUENCE)
+    assert [*taken.take(4)] == [2, 3, 4, 5]
+    assert rows(NEXT) == [(12,)]
+    assert [*taken.take(8)] == [6, 7, 8, 9, 10, 11, 13, 14]
+    assert [*taken.take(30)] == [*range(15, 45)]
+    assert last(rows) == 52
+
+
+def test_nobody_waits(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a transaction has drawn and is open, ids are drawn one by one beside others."""
+    monkeypatch.setattr(ids, "_SOME", 5)
+    taken = Ids(database, SEQUENCE)
+    with psycopg.connect(database) as open_:
+        open_.execute(NEXT)
+        assert [*taken.take(7)] == [*range(2, 9)]
+        assert rows(NEXT) == [(12,)]
+        assert last(rows) == 12
+    assert [*taken.take(5)] == [9, 10, 11, 13, 14]
+    assert last(rows) == 12 + ids._MANY
+
+
+def test_all_at_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tasks draw beside however many stashes, each id is one's own."""
+    monkeypatch.setattr(ids, "_MANY", 7)
+    monkeypatch.setattr(ids, "_SOME", 3)
+    one_by_one, slow = ids._one_by_one, []
+
+    def counted(*given: object) -> object:
+        slow.append(1)
+        return one_by_one(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ids, "_one_by_one", counted)
+
+    over = Event()
+
+    def task(_: int) -> list[int]:
+        taken = Ids(database, SEQUENCE)
+        return [int(each) for _ in range(100) for each in taken.take(2)]
+
+    def stash(number: int) -> list[int]:
+        found = []
+        with psycopg.connect(database) as connection:
+            while not over.wait(0.001):
+                for _ in range(number):
+                    row = connection.execute(NEXT).fetchone()
+                    assert row is not None
+                    found.append(row[0])
+                over.wait(0.003 * (number - 1))
+                connection.commit()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        stashes = [pool.submit(stash, number) for number in (1, 1, 2)]
+        drawn = [*pool.map(task, range(4))]
+        over.set()
+        drawn += [each.result() for each in stashes]
+    every = [each for one in drawn for each in one]
+    assert len(set(every)) == len(every)
+    assert all(earlier < later for one in drawn for earlier, later in pairwise(one))
+    fast = 4 * 200 - 3 * len(slow)
+    assert min(len(slow), fast) > 0, (slow, fast)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"ALTER SEQUENCE {SEQUENCE} CACHE 2",
+        f"ALTER SEQUENCE {SEQUENCE} INCREMENT BY 2",
+        f"ALTER SEQUENCE {SEQUENCE} CYCLE",
+        f"ALTER SEQUENCE {SEQUENCE} MAXVALUE 1000000",
+        "ALTER TABLE outbox ALTER id TYPE integer",
+    ],
+)
+def test_sequences_that_do_not_jump(database: str, rows: Rows, change: str) -> None:
+    """Where a sequence is not as it should be, each row draws its id, as in any INSERT."""
+    rows(change)
+    planned = plan(database)
+    done = stage(planned, 0, 3, attach_from=1)
+    with psycopg.connect(database) as connection:
+        own = TableName(str(done.own), "harvest_staging")
+        assert sequence_of(connection, own) is None
+    finish(planned, done)
+    assert rows(f"SELECT ({PARTS}), (SELECT count(DISTINCT id) FROM outbox)") == [(1, 3)]
+    assert last(rows) < 10
+
+
+def test_a_task_jumps(database: str, rows: Rows) -> None:
+    """A large task's ids are in the order of its messages, and a later stash comes after them."""
+    rows('ALTER SEQUENCE outbox_id_seq RENAME TO "the "" seq"')
+    planned = plan(database)
+    written = finish(planned, stage(planned, 0, 3, attach_from=1))
+    assert (written.first_id, written.last_id) == (1, 3)
+    found = rows("SELECT id, convert_from(kafka_value, 'UTF8') FROM outbox ORDER BY id")
+    assert found == [(1, "0"), (2, "1"), (3, "2")]
+    rows("INSERT INTO outbox (kafka_topic) VALUES ('t')")
+    assert rows("SELECT max(id) FROM outbox") == [(1 + ids._MANY,)]
