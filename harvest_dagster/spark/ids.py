@@ -1,7 +1,7 @@
 """Ids of a large task: drawn from the outbox's sequence many at once.
 
-To draw an id for each row is a quarter of what a COPY and its index cost PostgreSQL. A sequence can't
-be asked for several at once; but it can be set, if nobody draws meanwhile:
+To draw an id for each row is a quarter of what a COPY and its index cost PostgreSQL. A sequence
+can't be asked for several at once; but it can be set, if nobody draws meanwhile:
 
     queue    after others who want to do the same
     hold     the lock that ALTER SEQUENCE takes, and that all who draw wait for
@@ -27,8 +27,8 @@ from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.staging import connect
 
 _SQL = statements("harvest_dagster.spark", "ids.sql")
-_MANY = 500_000
-_SOME = 50_000
+MANY = 500_000
+SOME = 50_000
 
 Numbers = np.ndarray[Any, Any]
 
@@ -57,10 +57,10 @@ class Ids:
         """Draw more, over a connection of its own: the task's is in the midst of its COPY."""
         with connect(self._url) as connection:
             try:
-                first = _jump(connection, self._sequence, _MANY)
+                first = _jump(connection, self._sequence, MANY)
             except LockNotAvailable:
-                return _one_by_one(connection, self._sequence, _SOME)
-        return np.arange(first, first + _MANY)
+                return one_by_one(connection, self._sequence, SOME)
+        return np.arange(first, first + MANY)
 
 
 def _jump(connection: psycopg.Connection[Any], sequence: str, count: int) -> int:
@@ -74,7 +74,8 @@ def _jump(connection: psycopg.Connection[Any], sequence: str, count: int) -> int
     return int(row[0])
 
 
-def _one_by_one(connection: psycopg.Connection[Any], sequence: str, count: int) -> Numbers:
+def one_by_one(connection: psycopg.Connection[Any], sequence: str, count: int) -> Numbers:
+    """Draw as any INSERT does."""
     row = connection.execute(_SQL["draw"].text, (sequence, count), binary=True).fetchone()
     assert row is not None  # noqa: S101 - it is an aggregate
     return np.frombuffer(row[0], ">i8").astype(np.int64)

@@ -29,7 +29,7 @@ def last(rows: Rows) -> int:
 
 def test_many_at_once(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sequence jumps over what is taken, as often as it takes."""
-    monkeypatch.setattr(ids, "_MANY", 10)
+    monkeypatch.setattr(ids, "MANY", 10)
     assert rows(NEXT) == [(1,)]
     taken = Ids(database, SEQUENCE)
     assert [*taken.take(4)] == [2, 3, 4, 5]
@@ -41,7 +41,7 @@ def test_many_at_once(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
 
 def test_nobody_waits(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a transaction has drawn and is open, ids are drawn one by one beside others."""
-    monkeypatch.setattr(ids, "_SOME", 5)
+    monkeypatch.setattr(ids, "SOME", 5)
     taken = Ids(database, SEQUENCE)
     with psycopg.connect(database) as open_:
         open_.execute(NEXT)
@@ -49,20 +49,20 @@ def test_nobody_waits(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
         assert rows(NEXT) == [(12,)]
         assert last(rows) == 12
     assert [*taken.take(5)] == [9, 10, 11, 13, 14]
-    assert last(rows) == 12 + ids._MANY
+    assert last(rows) == 12 + ids.MANY
 
 
 def test_all_at_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tasks draw beside however many stashes, each id is one's own."""
-    monkeypatch.setattr(ids, "_MANY", 7)
-    monkeypatch.setattr(ids, "_SOME", 3)
-    one_by_one, slow = ids._one_by_one, []
+    monkeypatch.setattr(ids, "MANY", 7)
+    monkeypatch.setattr(ids, "SOME", 3)
+    one_by_one, slow = ids.one_by_one, []
 
     def counted(*given: object) -> object:
         slow.append(1)
         return one_by_one(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ids, "_one_by_one", counted)
+    monkeypatch.setattr(ids, "one_by_one", counted)
 
     over = Event()
 
@@ -126,4 +126,4 @@ def test_a_task_jumps(database: str, rows: Rows) -> None:
     found = rows("SELECT id, convert_from(kafka_value, 'UTF8') FROM outbox ORDER BY id")
     assert found == [(1, "0"), (2, "1"), (3, "2")]
     rows("INSERT INTO outbox (kafka_topic) VALUES ('t')")
-    assert rows("SELECT max(id) FROM outbox") == [(1 + ids._MANY,)]
+    assert rows("SELECT max(id) FROM outbox") == [(1 + ids.MANY,)]
