@@ -117,7 +117,7 @@ class RowEncoder:
     def _check_fields(self, message: Message) -> None:
         if message.key is None and self._columns["kafka_key"].required:
             raise MessageError("key: None can't be kept, the table's kafka_key is NOT NULL")
-        _check_length("topic", message.topic, self._columns["kafka_topic"].characters)
+        check_length("topic", message.topic, self._columns["kafka_topic"].characters)
         if self._text_key:
             _check_text("key", message.key, self._columns["kafka_key"].characters)
         if self._text_value:
@@ -155,10 +155,11 @@ def _check_text(field: str, content: bytes | None, limit: int | None) -> None:
         ) from None
     if "\0" in text:
         raise MessageError(f"{field}: {shown(text)} has a NUL, which a text column can't keep")
-    _check_length(field, text, limit)
+    check_length(field, text, limit)
 
 
-def _check_length(field: str, text: str, limit: int | None) -> None:
+def check_length(field: str, text: str, limit: int | None) -> None:
+    """Refuse a text that is longer than its column."""
     if limit is not None and len(text) > limit:
         raise MessageError(
             f"{field}: {shown(text)} has {len(text):,} characters; the table's limit is {limit:,}"

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.outbox.record import Message
+from harvest_dagster.outbox.rows import check_length
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark.binary import encoded, json_kind_of, kind_of
@@ -112,10 +113,11 @@ def encoder_of(
     types = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     if options.stage == "rows":
         return TableEncoder(types, options.asJson)
-    if options.topic is not None:
-        Message(options.topic, None, None)  # which raises, if it is not legal
     outbox = options.outbox_table()
     rows = connection.execute(CATALOGUE["columns"].text, (outbox.table.sql,)).fetchall()
     shape = Shape.read(outbox.table, rows)
+    if options.topic is not None:
+        Message(options.topic, None, None)  # which raises, if it is not legal
+        check_length("topic", options.topic, shape.columns["kafka_topic"].characters)
     check_columns(arrow_schema(schema), types, options.topic, options.orderBy)
     return MessageEncoder(outbox, shape, options.topic, options.orderBy)

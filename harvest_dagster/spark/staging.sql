@@ -27,7 +27,7 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
                 AND a.attname <> 'id' AND a.attgenerated = '' AND a.attname <> ALL (%(staged)s)
                 AND (a.attname = ANY (%(same)s)
                      OR d.oid IS NULL AND NOT a.attnotnull
-                     OR pg_get_expr(d.adbin, d.adrelid) ~ '^''[^'']*''::[a-z ]+(\[\])?$'
+                     OR pg_get_expr(d.adbin, d.adrelid) ~ '^''[^'']*''::[a-z ]+([[][]])?$'
                      OR pg_get_expr(d.adbin, d.adrelid) IN ('now()', 'CURRENT_TIMESTAMP')
                         AND a.atttypid = 'timestamptz'::regtype)
                 AND NOT EXISTS (SELECT FROM pg_depend p -- an index, a constraint, a generated column
@@ -42,6 +42,8 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
  WHERE c.oid = to_regclass(%(outbox)s)
    AND c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relrowsecurity
    AND pg_has_role(c.relowner, 'USAGE')
+   AND NOT EXISTS (SELECT FROM pg_constraint k -- of the row as a whole
+                    WHERE k.conrelid = c.oid AND 0 = ANY (k.conkey))
    AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgenabled <> 'D')
    AND NOT EXISTS (SELECT FROM pg_publication_tables p
                     WHERE p.schemaname = c.relnamespace::regnamespace::text
@@ -49,7 +51,7 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
    AND NOT EXISTS (SELECT FROM pg_attribute a
                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                       AND (a.attnotnull OR a.attname = 'create_time')
-                      AND NOT a.atthasdef AND a.attidentity = '' AND a.attname <> ALL (%(staged)s)
+                      AND NOT a.atthasdef AND (a.attidentity = '' OR a.attname <> 'id') AND a.attname <> ALL (%(staged)s)
                       AND a.attname <> ALL (%(same)s))
 
 -- create_part: a staging table like the outbox, that may become a part of it

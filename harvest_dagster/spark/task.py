@@ -45,14 +45,16 @@ def copy(
     """Copy a task's batches, all or none, under a number that no other attempt has."""
     attempt, rest = secrets.randbits(_ATTEMPT_BITS), iter(batches)
     first, is_large = _begin(rest, attach_from)
-    with connect(url) as connection, connection.transaction():
-        own = _create_own(connection, staging, attempt) if is_large else None
-        if own is None:
-            rows = _copy_shared(connection, staging, chain(first, rest), encode, attempt)
-        else:
-            rows = _copy_own(connection, own, chain(first, rest), encode, url)
-        shared = 0 if own else rows
-        connection.execute(_SQL["copied"].text, (shared, staging.name))
+    with connect(url) as connection:
+        ids = _begin_ids(connection, staging, url) if is_large else None
+        with connection.transaction():
+            own = _create_own(connection, staging, attempt) if is_large else None
+            if own is None:
+                rows = _copy_shared(connection, staging, chain(first, rest), encode, attempt)
+            else:
+                rows = _copy_own(connection, own, chain(first, rest), encode, ids)
+            shared = 0 if own else rows
+            connection.execute(_SQL["copied"].text, (shared, staging.name))
     return Staged(attempt, rows, own.name if own else None)
 
 
@@ -71,6 +73,16 @@ def _begin(
         if rows >= attach_from or size >= attach_from * _USUAL_BYTES:
             return first, True
     return first, False
+
+
+def _begin_ids(connection: psycopg.Connection[Any], staging: Staging, url: str) -> Ids | None:
+    """Draw the first ids before the task's transaction, which would hold the sequence."""
+    sequence = sequence_of(connection, staging.table)
+    if sequence is None:
+        return None
+    ids = Ids(url, sequence)
+    ids.draw(connection)
+    return ids
 
 
 def _create_own(
@@ -105,22 +117,19 @@ def _copy_own(
     own: Staging,
     batches: Iterable[pa.RecordBatch],
     encode: Encode,
-    url: str,
+    ids: Ids | None,
 ) -> int:
     """Copy into a task's own table, and index it."""
-    sequence, columns = sequence_of(connection, own.table), _names(own)
-    if sequence is None:
-        statement = _SQL["copy_own"].sql(staging=own.table, columns=columns)
-        rows = _copy(connection, statement, batches, lambda part: copy_rows(encode(part)))
-    else:
-        ids = Ids(url, sequence)
-        statement = _SQL["copy_own"].sql(staging=own.table, columns=SQL("id, {}").format(columns))
-        rows = _copy(
-            connection,
-            statement,
-            batches,
-            lambda part: copy_rows([fixed(ids.take(part.num_rows), ">i8"), *encode(part)]),
-        )
+    columns = _names(own)
+    if ids is not None:
+        columns = SQL("id, {}").format(columns)
+
+    def rows_of(part: pa.RecordBatch) -> pa.Buffer:
+        numbers = [] if ids is None else [fixed(ids.take(part.num_rows), ">i8")]
+        return copy_rows([*numbers, *encode(part)])
+
+    statement = _SQL["copy_own"].sql(staging=own.table, columns=columns)
+    rows = _copy(connection, statement, batches, rows_of)
     connection.execute(_SQL["alone"].text)
     ensure_index(connection, own.table)
     return rows

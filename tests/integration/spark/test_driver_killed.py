@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 WRITER = Path(__file__).with_name("writer.py")
-COUNT = 50_000
+COUNT = 400_000
 TASKS = 2
 MESSAGES = "SELECT count(*) FROM outbox"
 BLOCKED = """SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from threading import Event
@@ -12,24 +13,27 @@ import pytest
 
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import ids
-from harvest_dagster.spark.ids import Ids, sequence_of
+from harvest_dagster.spark.ids import Ids, Sequence, sequence_of
 from tests.integration.spark.test_parts import PARTS, finish, plan, stage
 
 if TYPE_CHECKING:
     from tests.integration.spark.conftest import Rows
 
-SEQUENCE = "public.outbox_id_seq"
-NEXT = f"SELECT nextval('{SEQUENCE}')"
+NAME = "public.outbox_id_seq"
+SEQUENCE = Sequence(NAME, "postgres")
+NEXT = f"SELECT nextval('{NAME}')"
 
 
 def last(rows: Rows) -> int:
     """The last id that was drawn."""
-    return int(rows(f"SELECT pg_sequence_last_value('{SEQUENCE}')")[0][0])
+    return int(rows(f"SELECT pg_sequence_last_value('{NAME}')")[0][0])
 
 
 def test_many_at_once(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sequence jumps over what is taken, as often as it takes."""
     monkeypatch.setattr(ids, "MANY", 10)
+    sequence = f"SELECT pg_relation_filenode('{NAME}'), * FROM pg_sequence"
+    before = rows(sequence)
     assert rows(NEXT) == [(1,)]
     taken = Ids(database, SEQUENCE)
     assert [*taken.take(4)] == [2, 3, 4, 5]
@@ -37,6 +41,7 @@ def test_many_at_once(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
     assert [*taken.take(8)] == [6, 7, 8, 9, 10, 11, 13, 14]
     assert [*taken.take(30)] == [*range(15, 45)]
     assert last(rows) == 52
+    assert rows(sequence) == before
 
 
 def test_nobody_waits(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,10 +102,10 @@ def test_all_at_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        f"ALTER SEQUENCE {SEQUENCE} CACHE 2",
-        f"ALTER SEQUENCE {SEQUENCE} INCREMENT BY 2",
-        f"ALTER SEQUENCE {SEQUENCE} CYCLE",
-        f"ALTER SEQUENCE {SEQUENCE} MAXVALUE 1000000",
+        f"ALTER SEQUENCE {NAME} CACHE 2",
+        f"ALTER SEQUENCE {NAME} INCREMENT BY 2",
+        f"ALTER SEQUENCE {NAME} CYCLE",
+        f"ALTER SEQUENCE {NAME} MAXVALUE 1000000",
         "ALTER TABLE outbox ALTER id TYPE integer",
     ],
 )
@@ -115,6 +120,28 @@ def test_sequences_that_do_not_jump(database: str, rows: Rows, change: str) -> N
     finish(planned, done)
     assert rows(f"SELECT ({PARTS}), (SELECT count(DISTINCT id) FROM outbox)") == [(1, 3)]
     assert last(rows) < 10
+
+
+def test_who_may_jump(database: str) -> None:
+    """Only the owner, or a member of it, and who may set the sequence."""
+    with psycopg.connect(database) as connection:
+        owner, member, other = (
+            f"{kind}_{uuid.uuid4().hex}" for kind in ("owner", "member", "other")
+        )
+        connection.execute(f"CREATE ROLE {owner}; CREATE ROLE {member} IN ROLE {owner}")
+        connection.execute(f"CREATE ROLE {other}; CREATE TABLE jumps (id bigserial)")
+        connection.execute(f"ALTER TABLE jumps OWNER TO {owner}")
+        connection.execute(f"GRANT ALL ON SEQUENCE jumps_id_seq TO {other}")
+
+        def found(role: str) -> Sequence | None:
+            connection.execute(f"SET LOCAL ROLE {role}")
+            return sequence_of(connection, TableName("jumps"))
+
+        jumps = Sequence("public.jumps_id_seq", owner)
+        assert [found(role) for role in (owner, member, other)] == [jumps, jumps, None]
+        connection.execute(f"RESET ROLE; REVOKE UPDATE ON SEQUENCE jumps_id_seq FROM {owner}")
+        assert found(member) is None
+        connection.rollback()
 
 
 def test_a_task_jumps(database: str, rows: Rows) -> None:
