@@ -51,8 +51,8 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
    AND NOT EXISTS (SELECT FROM pg_attribute a
                     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                       AND (a.attnotnull OR a.attname = 'create_time')
-                      AND NOT a.atthasdef AND (a.attidentity = '' OR a.attname <> 'id') AND a.attname <> ALL (%(staged)s)
-                      AND a.attname <> ALL (%(same)s))
+                      AND NOT a.atthasdef AND (a.attidentity = '' OR a.attname <> 'id')
+                      AND a.attname <> ALL (%(staged)s) AND a.attname <> ALL (%(same)s))
 
 -- create_part: a staging table like the outbox, that may become a part of it
 CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS {indexes}
