@@ -46,15 +46,15 @@ class MessageEncoder:
     def staging(self, name: str, schema: pa.Schema) -> Staging:
         """Tell what a staging table of this name must hold, for batches of this schema."""
         given = {name.lower() for name in schema.names}
-        plain = [Column(name) for name in self._names(given)]
+        names = self._names(given)
         kinds = [(n, kind_of(schema.field(_place(schema, n)).type)) for n in self.order]
         ordered = [
             Column(f"{ORDER}{at}", kind.type, kind.sorts_as)
             for at, (_, kind) in enumerate(kinds)
             if kind
         ]
-        same = () if self.topic is None or "topic" in given else (("kafka_topic", self.topic),)
-        return Staging(name, (*plain, *ordered), same)
+        same = () if "kafka_topic" in names else (("kafka_topic", str(self.topic)),)
+        return Staging(name, (*map(Column, names), *ordered), same)
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
         """Encode a batch, or raise a MessageError that shows the first message that is wrong."""
