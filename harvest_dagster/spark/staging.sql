@@ -65,7 +65,7 @@ EXCLUDING INDEXES
 -- same: what every row has in a column
 ALTER TABLE {staging} ALTER {column} SET DEFAULT {value}
 
--- without: columns, until the commit adds them with what is the same in every row: no row is written with it, and messages are as old as their commit, and not as their tasks
+-- without: columns, until the commit adds them with what is the same in every row: no row is written with them, and messages are as old as their commit, and not as their tasks
 ALTER TABLE {staging} {dropped}
 
 -- copy: what a task writes
