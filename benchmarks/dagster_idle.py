@@ -31,8 +31,8 @@ import yaml
 from benchmarks.place import VALUE, Place, place
 from benchmarks.report import Result, arguments, report
 from harvest_dagster import stash
-from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import ports
+from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import (
     HarvestResource,
     KafkaResource,

@@ -21,9 +21,9 @@ import psycopg
 from benchmarks.ceilings import loop, raw_copy_out, raw_produce
 from benchmarks.place import Place, place
 from benchmarks.report import Median, Result, arguments, medians, peak_memory, report
-from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
+from harvest_dagster.ledger import lease as leases
 
 _PLAIN = "plain loop, in transactions"
 _HOT = 2000

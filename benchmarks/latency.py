@@ -31,9 +31,9 @@ from benchmarks.bare import publish
 from benchmarks.place import Place, place
 from benchmarks.report import Result, arguments, report
 from harvest_dagster import stash
-from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
+from harvest_dagster.ledger import lease as leases
 
 _WARM_SECONDS = 30
 _SETTLE_SECONDS = 3

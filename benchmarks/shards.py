@@ -19,9 +19,9 @@ import psycopg
 
 from benchmarks.place import Place, place
 from benchmarks.report import Result, arguments, medians, report
-from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.tour import Tour
+from harvest_dagster.ledger import lease as leases
 
 _SHARDS = (1, 2, 4)
 _MOONSHOT = {2: 1.0}

@@ -22,13 +22,13 @@ from pydantic.fields import FieldInfo
 
 from harvest_dagster.cli import main
 from harvest_dagster.config import PROJECT_FILE, Settings
-from harvest_dagster.election.history import KINDS
 from harvest_dagster.harvest import events
 from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits
 from harvest_dagster.harvest.durations import format_duration
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.harvest.reaper_yaml import NAMES
+from harvest_dagster.ledger.events import KINDS as LEASE_KINDS
 from harvest_dagster.orchestration import (
     HarvestResource,
     KafkaResource,
@@ -133,7 +133,10 @@ def history() -> Iterator[str]:
     yield "## In the table `harvest.event`\n"
     yield "Each has time, harvest, shard, epoch and leader id as far as it has them, and in"
     yield "`detail` what is said here. [Operate](../how-to/operate.md) tells what to do about it.\n"
-    yield from _grid(("kind", "means"), ((f"`{kind}`", said) for kind, said in KINDS.items()))
+    yield from _grid(
+        ("kind", "means"),
+        ((f"`{kind}`", said) for kind, said in (LEASE_KINDS | events.KINDS).items()),
+    )
     yield "\n## For a program that embeds a harvest\n"
     yield "Of `harvest_dagster.harvest`; [embed](../how-to/embed.md) shows how to hear them.\n"
     yield from _grid(("event", "has", "means"), map(_class, _HEARD))

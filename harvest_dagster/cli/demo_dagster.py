@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import click
-import psycopg
 from confluent_kafka import Consumer, TopicPartition
 
 from harvest_dagster.cli.show import print_table
@@ -20,7 +19,7 @@ from harvest_dagster.config import Settings
 from harvest_dagster.errors import EmbeddedError
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.outbox import Outbox
-from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.connect import connected
 from harvest_dagster.postgres.statements import statements
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def stop_dagster(home: Path, say: Callable[[str], None]) -> None:
 
 
 def _waiting(settings: Settings, outbox: Outbox) -> int:
-    with psycopg.connect(connection_string(settings.postgres_url())) as connection:
+    with connected(settings.postgres_url(), "demo") as connection:
         row = connection.execute(_SQL["waiting"].sql(table=outbox.table)).fetchone()
     return int(row[0]) if row else 0
 

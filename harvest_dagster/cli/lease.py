@@ -19,13 +19,11 @@ from harvest_dagster.cli.options import (
     postgres_option,
 )
 from harvest_dagster.cli.show import print_json, print_table, say
-from harvest_dagster.election import history as events
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.election.resign import end_of
 from harvest_dagster.election.resign import resign as hand_over
-
-_KINDS = ("acquired", "refreshed", "revoked", "fenced")
+from harvest_dagster.ledger import events
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.lease import LeaseRow
 
 
 @click.group()
@@ -66,7 +64,7 @@ def history(
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
         name = harvest_name(connection, name, place)
-        found = events.read(connection, name, _KINDS, limit=limit)
+        found = events.read(connection, name, [*events.KINDS], limit=limit)
     print_events(found, as_json=as_json)
 
 

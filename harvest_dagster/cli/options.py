@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import click
@@ -11,11 +11,10 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.config import Settings, load_settings
-from harvest_dagster.election import lease as leases
 from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.ledger import lease as leases
 from harvest_dagster.outbox.table import Outbox
-
-_CONNECT_SECONDS = 10
+from harvest_dagster.postgres.connect import connected as one_transaction
 
 
 def _without_password(
@@ -54,13 +53,9 @@ limit_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
-@contextmanager
-def connected(settings: Settings) -> Iterator[psycopg.Connection[Any]]:
+def connected(settings: Settings) -> AbstractContextManager[psycopg.Connection[Any]]:
     """Connect to PostgreSQL for one transaction, committed if all goes well."""
-    with psycopg.connect(
-        settings.postgres_url(), connect_timeout=_CONNECT_SECONDS, application_name="harvest"
-    ) as connection:
-        yield connection
+    return one_transaction(settings.postgres_url(), "command")
 
 
 def chosen(

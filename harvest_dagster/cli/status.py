@@ -17,9 +17,9 @@ from harvest_dagster.cli.options import (
     postgres_option,
 )
 from harvest_dagster.cli.show import print_json, print_table
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_held, read_status
+from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.text import counted, printable
 
 _EVENTS = 5

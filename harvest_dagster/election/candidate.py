@@ -42,14 +42,15 @@ import uuid
 from enum import StrEnum
 
 from harvest_dagster.election.dispatcher import Dispatcher, Listener
-from harvest_dagster.election.lease import Lease
-from harvest_dagster.election.registry import UNAVAILABLE, Registry
+from harvest_dagster.election.registry import Registry
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.election.standing import HANGS, RESIGNED, Standing
 from harvest_dagster.election.terms import Terms
 from harvest_dagster.election.trouble import Trouble
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
+from harvest_dagster.ledger.lease import Lease
+from harvest_dagster.postgres.connect import UNAVAILABLE
 from harvest_dagster.postgres.refusals import told
 from harvest_dagster.text import one_line
 

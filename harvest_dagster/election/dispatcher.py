@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.terms import EXPIRED, Terms
+from harvest_dagster.ledger.lease import Lease
 
 _LOGGER = logging.getLogger("harvest_dagster.election")
 _LONGEST_NAP_SECONDS = 0.5  # a timer sleeps through a suspended machine; the lease does not

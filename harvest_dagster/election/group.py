@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ErrorCode
 
-from harvest_dagster.election.clock import now
+from harvest_dagster.clock import now
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.kafka.settings import client_settings, make
 

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import errors
+from psycopg.errors import LockNotAvailable
 
-from harvest_dagster.election import history, lease
-from harvest_dagster.election.lease import Lease, Renewal
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import OutboxError
+from harvest_dagster.ledger import events, lease
+from harvest_dagster.ledger.lease import Lease, Renewal
+from harvest_dagster.postgres.connect import OUTDATED, UNAVAILABLE, Patience, connect
 
-_CONNECT_SECONDS = 3
-_LOCK = "1s"
-_STATEMENT = "3s"
-_SILENCE: dict[str, Any] = {
-    "tcp_user_timeout": 3000,
-    # For a machine that took the question, and vanished before it answered.
-    "keepalives_idle": 2,
-    "keepalives_interval": 1,
-    "keepalives_count": 2,
-}
-
-# A standby that was just promoted, or the primary that was, refuses writes for a while.
-UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)
+_PATIENCE = Patience(connect=3, silent=3, lock=1, statement=3)
 _Answer = TypeVar("_Answer")
 
 
@@ -42,13 +32,13 @@ class Registry:
 
     def ready(self) -> None:
         """Make sure that PostgreSQL answers and has the schema."""
-        self._ask(lambda connection: connection.execute(lease.SQL["ready"].text))
+        self._ask(lease.ready)
 
     def acquire(self, shard: int, seconds: float) -> Lease:
         """Take the lease of a shard under a new epoch, for what is left of Kafka's session."""
         of = self._settings
         return self._ask(
-            lambda c: lease.acquire(c, of.name, shard, self._holder, seconds, of.outbox, of.shards)
+            lambda c: lease.acquire(c, of.name, shard, self._holder, seconds, veto=of.veto)
         )
 
     def renew(self, held: Lease, seconds: float) -> tuple[Lease, Renewal]:
@@ -66,16 +56,12 @@ class Registry:
 
     def fenced(self, held: Lease, reason: str) -> None:
         """Write down that a term was lost, whoever has the lease now."""
-        detail = {"reason": reason}
         if not self._ask(
-            lambda c: lease.release(c, held.name, held.shard, held.holder, "fenced", detail)
-        ):
-            detail["holder"] = held.holder
-            self._ask(
-                lambda c: history.record(
-                    c, held.name, held.shard, held.epoch, held.leader_id, "fenced", detail
-                )
+            lambda c: lease.release(
+                c, held.name, held.shard, held.holder, "fenced", {"reason": reason}
             )
+        ):
+            self._ask(partial(_note_fenced, held=held, reason=reason))
 
     def close(self) -> None:
         """Give the connection up."""
@@ -86,25 +72,30 @@ class Registry:
     def _ask(self, question: Callable[[psycopg.Connection[Any]], _Answer]) -> _Answer:
         try:
             return question(self._connected())
-        except errors.LockNotAvailable:
+        except LockNotAvailable:
             raise
         except UNAVAILABLE:
             self.close()
             raise
-        except (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName):
+        except OUTDATED:
             raise OutboxError(
                 "the schema harvest is missing or too old: run `harvest outbox migrate`"
             ) from None
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None:
-            self._connection = psycopg.connect(
-                self._settings.postgres_url,
-                autocommit=True,
-                application_name="harvest candidate",
-                connect_timeout=_CONNECT_SECONDS,
-                **_SILENCE,
-            )
-            patience = {"lock": _LOCK, "all": _STATEMENT}
-            self._connection.execute(lease.SQL["patience"].text, patience)
+            self._connection = connect(self._settings.postgres_url, "candidate", _PATIENCE)
         return self._connection
+
+
+def _note_fenced(connection: psycopg.Connection[Any], held: Lease, reason: str) -> None:
+    detail = {"reason": reason, "holder": held.holder}
+    events.record(
+        connection,
+        held.name,
+        held.shard,
+        "fenced",
+        detail,
+        epoch=held.epoch,
+        leader_id=held.leader_id,
+    )

@@ -8,9 +8,9 @@ from typing import Any
 
 import psycopg
 
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.lease import LeaseRow
 
 RESIGN_SECONDS = 15.0
 """How long a hand-over takes at most, if another candidate, or the same one, can lead."""

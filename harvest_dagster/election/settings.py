@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.ledger.lease import Veto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,8 +16,8 @@ class CandidateSettings:
     A leader trusts a proof for `session_timeout_ms` less `margin_seconds`; Kafka replaces it after
     the whole of `session_timeout_ms`. `drain_seconds` is the longest that a revoked leader may take
     to finish; `rest_seconds` is how long one that was asked to resign stays away. A `label` names
-    the holder of the lease, instead of this machine and process. The `outbox` is the table's quoted
-    name: only one name leads it at a time.
+    the holder of the lease, instead of this machine and process. The `veto` says what else may keep
+    it from leading.
     """
 
     name: str
@@ -25,7 +26,7 @@ class CandidateSettings:
     postgres_url: str = field(repr=False)
     kafka: KafkaConfig = field(repr=False)
     label: str | None = None
-    outbox: str | None = None
+    veto: Veto | None = None
     shards: int = 1
     session_timeout_ms: int = 6000
     heartbeat_seconds: float = 1.0

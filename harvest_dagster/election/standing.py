@@ -9,17 +9,18 @@ from functools import partial
 from confluent_kafka import KafkaException
 from psycopg.errors import LockNotAvailable
 
-from harvest_dagster.election.clock import now
+from harvest_dagster.clock import now
 from harvest_dagster.election.dispatcher import Dispatcher
 from harvest_dagster.election.group import Group, is_expelled, is_rebalance, is_topic_gone
-from harvest_dagster.election.lease import Lease
-from harvest_dagster.election.registry import UNAVAILABLE, Registry
+from harvest_dagster.election.registry import Registry
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.election.terms import Terms
 from harvest_dagster.election.trouble import Trouble
 from harvest_dagster.errors import FencedError, RivalError
 from harvest_dagster.kafka import refusals as kafka_refusals
+from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres import refusals
+from harvest_dagster.postgres.connect import UNAVAILABLE
 
 _POLL_SECONDS = 0.1
 _ANSWER_SECONDS = 0.01

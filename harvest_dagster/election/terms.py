@@ -10,8 +10,8 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-from harvest_dagster.election.clock import now
-from harvest_dagster.election.lease import Lease
+from harvest_dagster.clock import now
+from harvest_dagster.ledger.lease import Lease
 
 EXPIRED = "no proof of leadership in time"
 

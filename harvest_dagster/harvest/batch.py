@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from uuid import UUID
 
 Key: TypeAlias = "bytes | str | None"
 Row: TypeAlias = (
@@ -35,26 +34,6 @@ class Batch:
 
 
 Sent: TypeAlias = "tuple[Row, Batch]"
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """Under which lease a tour writes: every statement of a leader names it."""
-
-    name: str
-    shard: int
-    epoch: int
-    leader_id: UUID
-
-    @property
-    def parameters(self) -> dict[str, object]:
-        """The term as statements take it."""
-        return {
-            "name": self.name,
-            "shard": self.shard,
-            "epoch": self.epoch,
-            "leader_id": self.leader_id,
-        }
 
 
 class Window:

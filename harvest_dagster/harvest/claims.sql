@@ -6,22 +6,14 @@ SELECT set_config('synchronous_commit', 'on', false)
 SELECT set_config('synchronous_commit', 'off', false)
 
 -- claim: mark a batch, if the lease is still ours
-WITH fence AS (
-    SELECT FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
-       FOR KEY SHARE
-)
+WITH {fence}
 INSERT INTO harvest.claim (name, shard, epoch, batch, ids, count, exactly_once)
 SELECT %(name)s, %(shard)s, %(epoch)s, %(batch)s, %(ids)s::int8multirange, %(count)s,
        %(exactly_once)s
   FROM fence
 
 -- claim_rows: mark a batch, and each of its rows too, for a table that goharvest reaps as well
-WITH fence AS (
-    SELECT FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
-       FOR KEY SHARE
-), marked AS (
+WITH {fence}, marked AS (
     UPDATE {table} o SET leader_id = %(leader_id)s
       FROM fence, unnest(%(ids)s::int8multirange) AS part
      WHERE o.id BETWEEN lower(part) AND upper(part) - 1
@@ -32,11 +24,7 @@ SELECT %(name)s, %(shard)s, %(epoch)s, %(batch)s, %(ids)s::int8multirange, %(cou
   FROM fence
 
 -- purge: remove the records of published batches, along with their claims
-WITH fence AS (
-    SELECT FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
-       FOR KEY SHARE
-), claim AS (
+WITH {fence}, claim AS (
     DELETE FROM harvest.claim c
      USING fence
      WHERE c.name = %(name)s AND c.shard = %(shard)s AND c.batch <= %(batch)s AND c.exactly_once
@@ -50,11 +38,7 @@ WITH fence AS (
 SELECT (SELECT count(*) FROM fence), (SELECT count(*) FROM purged)
 
 -- purge_records: remove single records that were published, and the claims that have no more of them
-WITH fence AS (
-    SELECT FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
-       FOR KEY SHARE
-), claim AS (
+WITH {fence}, claim AS (
     DELETE FROM harvest.claim c
      USING fence
      WHERE c.name = %(name)s AND c.shard = %(shard)s AND c.batch = ANY(%(batches)s::bigint[])
@@ -92,11 +76,7 @@ SELECT EXISTS (SELECT FROM harvest.claim
 SELECT id || '/' || current_database() FROM harvest.identity
 
 -- remark: give up the claims that were not published, so that their records are marked again
-WITH fence AS (
-    SELECT FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
-       FOR KEY SHARE
-), given_up AS (
+WITH {fence}, given_up AS (
     DELETE FROM harvest.claim c
      USING fence
      WHERE c.name = %(name)s AND c.shard = %(shard)s
@@ -108,15 +88,6 @@ SELECT (SELECT count(*) FROM fence)
      , min(epoch)
      , COALESCE(extract(epoch FROM clock_timestamp() - min(marked_at)), 0)::float8
   FROM given_up
-
--- event: write down what happened, if the lease is still ours
-WITH fence AS (
-    SELECT FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
-       FOR KEY SHARE
-)
-INSERT INTO harvest.event (name, shard, epoch, leader_id, kind, detail)
-SELECT %(name)s, %(shard)s, %(epoch)s, %(leader_id)s, %(kind)s, %(detail)s FROM fence
 
 -- trim: forget what is older than it has to be kept, so much at a time; tell if there may be more
 WITH portion AS (

@@ -17,10 +17,8 @@ from harvest_dagster.errors import KafkaError as OurKafkaError
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
 from harvest_dagster.kafka.refusals import told
 from harvest_dagster.kafka.settings import client_settings, make
-from harvest_dagster.postgres.dsn import impatient
-from harvest_dagster.postgres.statements import statements
+from harvest_dagster.postgres.connect import connect as open_connection
 
-_PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
 _INIT_SECONDS = 30.0
 _LARGEST = 1_000_000_000
 _WAITS_MS = int(1000 * TRUST_MARGIN_SECONDS)
@@ -118,22 +116,11 @@ class Clients:
 
 
 def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
-    """Connect to PostgreSQL; each statement is a transaction of its own.
-
-    So no lock outlives a statement, whatever becomes of this process in between.
-    """
-    connection = psycopg.connect(
-        impatient(config.postgres.get_secret_value()),
-        autocommit=True,
-        application_name=f"harvest {config.name} {what}"[:63],
-        prepare_threshold=1,
-        client_encoding="UTF8",  # in others not every text can be read
+    """Connect to PostgreSQL for a part of the harvest, whose statements walk the outbox."""
+    connection = open_connection(
+        config.postgres.get_secret_value(), f"{config.name} {what}", by_index=True
     )
-    try:
-        connection.execute(_PLANS)
-    except psycopg.Error:
-        connection.close()
-        raise
+    connection.prepare_threshold = 1
     return connection
 
 

@@ -29,9 +29,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.clock import now
-from harvest_dagster.election.lease import Lease, LeaseRow
+from harvest_dagster.clock import now
 from harvest_dagster.errors import FencedError, HarvestStateError
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.clients import connect
@@ -40,6 +38,8 @@ from harvest_dagster.harvest.harvest import candidate_settings
 from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.tour import Totals, Tour
 from harvest_dagster.harvest.tours import Heard
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.lease import Lease, LeaseRow
 from harvest_dagster.postgres.refusals import told
 
 _log = logging.getLogger(__name__)
@@ -177,7 +177,6 @@ class Delegate:
         while not self._ended.is_set():
             try:
                 with connect(self.config, "watch") as connection:
-                    connection.execute(_PATIENCE)
                     self._hear(connection)
             except psycopg.Error as error:
                 _log.warning("the lease could not be read: %s", told(error))

@@ -12,6 +12,19 @@ from uuid import UUID
 
 _log = logging.getLogger(__name__)
 
+KINDS: dict[str, str] = {
+    "tour_started": "a leader began to harvest",
+    "tour_ended": "it ended in good order; what it has marked, published, purged",
+    "remarked": "records in flight were given up and marked again; how many, and why",
+    "ambiguous": "the same, when Kafka no longer knew what was published: doubles are possible",
+    "parked": "Kafka refused a record for good, and it was set aside; which, and why",
+    "requeued": "an operator put a parked record back; which, and who did",
+    "discarded": "an operator let a parked record go; which, and who did",
+    "held": "a topic can't be published to, so its records wait; which, and why",
+    "released": "topics can be published to again; which",
+}
+"""What a harvest writes down beside what happens to its lease, and what the detail says of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderAcquired:

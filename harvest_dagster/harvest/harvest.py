@@ -22,9 +22,7 @@ from uuid import UUID
 
 import psycopg
 
-from harvest_dagster.election import lease as leases
 from harvest_dagster.election.candidate import Candidate, State
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import FencedError, HarvestError, HarvestStateError
 from harvest_dagster.harvest.batch import Key
@@ -44,6 +42,9 @@ from harvest_dagster.harvest.events import (
 from harvest_dagster.harvest.meter import Backlog, read_backlog
 from harvest_dagster.harvest.tour import Totals, Tour
 from harvest_dagster.harvest.trim import Trimmer
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.lease import Lease
+from harvest_dagster.outbox.veto import OutboxVeto
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.refusals import told
@@ -299,7 +300,7 @@ def candidate_settings(config: HarvestConfig) -> CandidateSettings:
     return CandidateSettings(
         name=config.name,
         label=config.label,
-        outbox=TableName.parse(config.outbox).sql,
+        veto=OutboxVeto(config.name, TableName.parse(config.outbox).sql, config.shards),
         leader_topic=config.leader_topic,
         leader_group=config.leader_group,
         postgres_url=connection_string(config.postgres.get_secret_value()),

@@ -17,7 +17,6 @@ While a sweep is under way the head waits, so that what waited longer goes out f
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from dataclasses import dataclass
@@ -25,20 +24,18 @@ from typing import Any
 
 import psycopg
 
-from harvest_dagster.election.history import Kind
-from harvest_dagster.errors import FencedError
-from harvest_dagster.harvest.batch import Batch, Key, Row, Term, as_multirange
+from harvest_dagster.harvest.batch import Batch, Key, Row, as_multirange
 from harvest_dagster.harvest.gaps import GapWatch
 from harvest_dagster.harvest.stage import RejectedError, Round
 from harvest_dagster.harvest.table import Statements
 from harvest_dagster.harvest.topics import TopicBook
+from harvest_dagster.ledger.fence import Fence
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.text import printable
 
 _log = logging.getLogger(__name__)
 _RUNNING = statements("harvest_dagster.harvest", "records.sql")["running"].text
 _PARKED = statements("harvest_dagster.harvest", "parked.sql")
-_EVENT = statements("harvest_dagster.harvest", "claims.sql")["event"].text
 _LANES = _PARKED["lanes"].text
 
 _SWEEP_SECONDS = 60.0
@@ -76,12 +73,12 @@ class Marker:
         self,
         connection: psycopg.Connection[Any],
         sql: Statements,
-        term: Term,
+        fence: Fence,
         topics: TopicBook,
         limits: MarkLimits,
         first_batch: int,
     ) -> None:
-        self._connection, self._sql, self._term = connection, sql, term
+        self._connection, self._sql, self._fence = connection, sql, fence
         self._topics, self._limits = topics, limits
         self._number = first_batch
         self._head: int | None = None
@@ -202,7 +199,7 @@ class Marker:
         now = time.monotonic()
         if now >= self._next_look_at_lanes:
             self._next_look_at_lanes = now + _LOOK_AT_LANES_SECONDS
-            (changes,) = self._fetch(self._sql.changes, self._term.parameters)[0]
+            (changes,) = self._fetch(self._sql.changes, self._fence.parameters)[0]
             if changes != self._changes:
                 self._load_lanes()
                 self._start_sweep()
@@ -214,7 +211,7 @@ class Marker:
             self._sweep_from, self._sweep_began = _LOWEST, time.monotonic()
 
     def _load_lanes(self) -> None:
-        parameters = self._term.parameters
+        parameters = self._fence.parameters
         ((self._changes,),) = self._fetch(self._sql.changes, parameters)
         self._held_keys = {(t, _bytes(k)): i for t, k, i in self._fetch(_LANES, parameters)}
         self._topics.forget_limits()
@@ -241,12 +238,11 @@ class Marker:
             self._tell("held", {"topic": topic, "reason": fault})
         return fault is not None
 
-    def _tell(self, kind: Kind, detail: dict[str, object]) -> None:
+    def _tell(self, kind: str, detail: dict[str, object]) -> None:
         """Write down, and log, that a topic's records wait, or no longer do."""
         said = ", ".join(f"{key} {value}" for key, value in detail.items())
         _log.warning("%s: %s", kind, printable(said))
-        parameters = {**self._term.parameters, "kind": kind, "detail": json.dumps(detail)}
-        self._connection.execute(_EVENT, parameters)
+        self._fence.note(self._connection, kind, detail)
 
     def _refuse_large(self, rows: list[Row]) -> None:
         if self._limits.compressed:
@@ -266,15 +262,13 @@ class Marker:
         """Write the claim, then let the batch go."""
         size = sum(len(row[3] or b"") for row in rows)
         parameters = {
-            **self._term.parameters,
             "batch": self._number,
             "ids": as_multirange(row[0] for row in rows),
             "count": len(rows),
             "exactly_once": self._limits.exactly_once,
         }
         round_.check()
-        if self._connection.execute(self._sql.claim, parameters).rowcount == 0:
-            raise FencedError(f"another leader has the lease: epoch {self._term.epoch} is over")
+        self._fence.write(self._connection, self._sql.claim, **parameters)
         batch = Batch(self._number, rows, size)
         round_.window.take(batch)
         round_.batches.put(batch)
@@ -282,7 +276,7 @@ class Marker:
         self.marked += len(rows)
 
     def _read(self, sql: bytes, records: int, size: int, **more: Any) -> list[Row]:  # noqa: ANN401 - parameters
-        parameters = {**self._term.parameters, "limit": records, "bytes": size, **more}
+        parameters = {**self._fence.parameters, "limit": records, "bytes": size, **more}
         return self._fetch(sql, parameters)
 
     def _fetch(self, sql: Any, parameters: dict[str, Any]) -> list[Any]:  # noqa: ANN401 - SQL of any kind

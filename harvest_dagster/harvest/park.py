@@ -7,9 +7,9 @@ from typing import Any
 
 import psycopg
 
-from harvest_dagster.errors import FencedError
-from harvest_dagster.harvest.batch import Row, Term
+from harvest_dagster.harvest.batch import Row
 from harvest_dagster.harvest.table import Statements
+from harvest_dagster.ledger.fence import Fence
 from harvest_dagster.text import printable
 
 _log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 def park(
     connection: psycopg.Connection[Any],
     sql: Statements,
-    term: Term,
+    fence: Fence,
     rejected: list[tuple[Row, str]],
     *,
     hold_keys: bool,
@@ -33,16 +33,8 @@ def park(
         if hold_keys and row[2] is not None and lane in lanes:
             continue
         lanes.add(lane)
-        parameters = {
-            **term.parameters,
-            "id": row[0],
-            "topic": row[1],
-            "reason": reason,
-            "holds_key": hold_keys and row[2] is not None,
-        }
-        found = connection.execute(sql.park, parameters).fetchone()
-        if not found or not found[0]:
-            raise FencedError(f"another leader has the lease: epoch {term.epoch} is over")
+        holds = hold_keys and row[2] is not None
+        fence.row(connection, sql.park, id=row[0], topic=row[1], reason=reason, holds_key=holds)
         _log.warning("parked record %s for %s: %s", row[0], printable(row[1]), printable(reason))
         parked += 1
     return parked

@@ -1,9 +1,5 @@
 -- park: set a record aside, whole, with the reason
-WITH fence AS (
-    SELECT FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s AND epoch = %(epoch)s
-       FOR KEY SHARE
-), taken AS (
+WITH {fence}, taken AS (
     DELETE FROM {table} o USING fence WHERE o.id = %(id)s RETURNING {returned}
 ), parked AS (
     INSERT INTO harvest.parked (name, shard, id, create_time, kafka_topic, kafka_key, kafka_value,
@@ -21,12 +17,12 @@ WITH fence AS (
            tries = parked.tries + 1, parked_at = now(), requeued_at = NULL,
            holds_key = EXCLUDED.holds_key
     RETURNING id
-), event AS (
-    INSERT INTO harvest.event (name, shard, epoch, leader_id, kind, detail)
-    SELECT %(name)s, %(shard)s, %(epoch)s, %(leader_id)s, 'parked',
-           jsonb_build_object('id', id, 'topic', %(topic)s::text, 'reason', %(reason)s::text)
+), happened AS (
+    SELECT %(name)s::text AS name, %(shard)s::integer AS shard, %(epoch)s::bigint AS epoch
+         , %(leader_id)s::uuid AS leader_id, 'parked' AS kind
+         , jsonb_build_object('id', id, 'topic', %(topic)s::text, 'reason', %(reason)s::text) AS detail
       FROM parked
-)
+), noted AS ({noted})
 SELECT count(*) FROM fence
 
 -- lanes: the keys, of any shard, whose records wait behind a parked one, and the first that is parked

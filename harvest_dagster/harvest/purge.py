@@ -12,10 +12,10 @@ from typing import Any
 
 import psycopg
 
-from harvest_dagster.errors import FencedError
-from harvest_dagster.harvest.batch import Batch, Term
+from harvest_dagster.harvest.batch import Batch
 from harvest_dagster.harvest.stage import Round
 from harvest_dagster.harvest.table import Statements
+from harvest_dagster.ledger.fence import Fence
 
 _FEW = 100
 _PAUSE_SECONDS = 0.02
@@ -27,8 +27,8 @@ class Purger:
     Batches settle in the order of their numbers, so the last one stands for all.
     """
 
-    def __init__(self, connection: psycopg.Connection[Any], sql: Statements, term: Term) -> None:
-        self._connection, self._sql, self._term = connection, sql, term
+    def __init__(self, connection: psycopg.Connection[Any], sql: Statements, fence: Fence) -> None:
+        self._connection, self._sql, self._fence = connection, sql, fence
         self.purged = 0
 
     def run(self, round_: Round) -> None:
@@ -47,11 +47,8 @@ class Purger:
                     round_.draining.wait(_PAUSE_SECONDS)
 
     def up_to(self, batch: int) -> int:
-        """Purge all claimed batches up to a number; tell how many records that were."""
-        parameters = {**self._term.parameters, "batch": batch}
-        fence, purged = self._connection.execute(self._sql.purge, parameters).fetchone() or (0, 0)
-        if not fence:
-            raise FencedError(f"another leader has the lease: epoch {self._term.epoch} is over")
+        """Purge all claimed batches up to a number; return how many records that were."""
+        (purged,) = self._fence.row(self._connection, self._sql.purge, batch=batch)
         self.purged += purged
         return int(purged)
 

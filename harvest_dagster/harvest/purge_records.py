@@ -15,9 +15,9 @@ import psycopg
 from psycopg.pq import ExecStatus
 from psycopg.sql import Literal
 
-from harvest_dagster.errors import FencedError
-from harvest_dagster.harvest.batch import Sent, Term
+from harvest_dagster.harvest.batch import Sent
 from harvest_dagster.harvest.table import Statements
+from harvest_dagster.ledger.fence import Fence
 
 _NAME = b"purge_records"
 
@@ -25,8 +25,9 @@ _NAME = b"purge_records"
 class RecordPurger:
     """Purges for one round, one purge at a time; used by the publisher's thread alone."""
 
-    def __init__(self, connection: psycopg.Connection[Any], sql: Statements, term: Term) -> None:
-        self._pgconn, self._term = connection.pgconn, term
+    def __init__(self, connection: psycopg.Connection[Any], sql: Statements, fence: Fence) -> None:
+        self._pgconn, self._fence = connection.pgconn, fence
+        term = fence.lease
         places = {
             "name": Literal(term.name).as_string(None),
             "shard": str(term.shard),
@@ -59,7 +60,7 @@ class RecordPurger:
         while (result := self._pgconn.get_result()) is not None:
             self._result(result, ExecStatus.TUPLES_OK)
             if result.get_value(0, 0) == b"0":
-                raise FencedError(f"another leader has the lease: epoch {self._term.epoch} is over")
+                raise self._fence.over()
             self.purged += int(result.get_value(0, 1) or 0)
         return self._finished
 

@@ -50,6 +50,3 @@ SELECT ARRAY(SELECT l.virtualxid
 
 -- drawn: the last id that was drawn from the table's sequence, where we may know
 SELECT pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')::regclass)
-
--- plans: run this session's statements by the primary key, also while statistics are of old
-SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false)

@@ -19,16 +19,16 @@ from typing import Any
 import psycopg
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from harvest_dagster.election.history import Kind, record
-from harvest_dagster.errors import FencedError, KafkaError
-from harvest_dagster.harvest.batch import Term
+from harvest_dagster.errors import KafkaError
 from harvest_dagster.harvest.purge import Purger
 from harvest_dagster.kafka.refusals import told
+from harvest_dagster.ledger.fence import Fence, fenced
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.text import printable
 
 _log = logging.getLogger(__name__)
 _SQL = statements("harvest_dagster.harvest", "claims.sql")
+_REMARK = fenced(_SQL["remark"])
 _COMMITTED_SECONDS = 30.0
 OFFSETS_KEPT_SECONDS = 7 * 86_400.0
 """Kafka's default for how long it keeps the offsets of a group in which nobody commits."""
@@ -50,9 +50,9 @@ def read_identity(connection: psycopg.Connection[Any]) -> str:
     return str(row[0]) if row else ""
 
 
-def are_exactly_once(connection: psycopg.Connection[Any], term: Term) -> bool:
+def are_exactly_once(connection: psycopg.Connection[Any], fence: Fence) -> bool:
     """Tell whether a leader that published in transactions left claims."""
-    return bool(_one(connection, "exactly_once", term)[0])
+    return bool(_one(connection, "exactly_once", fence)[0])
 
 
 def committed_batch(group: Consumer, place: TopicPartition) -> int | None:
@@ -82,34 +82,32 @@ def committed_batch(group: Consumer, place: TopicPartition) -> int | None:
 def recover(
     connection: psycopg.Connection[Any],
     purger: Purger,
-    term: Term,
+    fence: Fence,
     committed: int | None,
     reason: str,
 ) -> Recovery:
     """Settle the claims that are there, and tell the number of the next batch."""
-    (last,) = _one(connection, "last_batch", term)
+    (last,) = _one(connection, "last_batch", fence)
     purged = purger.up_to(committed) if committed is not None else 0
-    fence, claims, records, epoch, oldest = _one(connection, "remark", term)
-    if not fence:
-        raise FencedError(f"another leader has the lease: epoch {term.epoch} is over")
+    claims, records, epoch, oldest = fence.row(connection, _REMARK)
     if claims:
-        kind: Kind = "remarked"
+        kind = "remarked"
         if committed is None and oldest > OFFSETS_KEPT_SECONDS:
             kind = "ambiguous"
         detail = {
             "records": records,
             "claims": claims,
             "from_epoch": epoch,
-            "to_epoch": term.epoch,
+            "to_epoch": fence.lease.epoch,
             "oldest_seconds": round(oldest, 3),
             "reason": reason,
         }
         if kind == "ambiguous":
             detail["warning"] = "Kafka no longer knows what was published: doubles are possible"
-        record(connection, term.name, term.shard, term.epoch, term.leader_id, kind, detail)
+        fence.note(connection, kind, detail)
         _log.info("%s %s records of %s claims: %s", kind, f"{records:,}", claims, reason)
     return Recovery(committed or 0, purged, records, max(last, committed or 0) + 1)
 
 
-def _one(connection: psycopg.Connection[Any], name: str, term: Term) -> Any:  # noqa: ANN401 - a row
-    return connection.execute(_SQL[name].text, term.parameters).fetchone()
+def _one(connection: psycopg.Connection[Any], name: str, fence: Fence) -> Any:  # noqa: ANN401 - a row
+    return connection.execute(_SQL[name].text, fence.parameters).fetchone()

@@ -19,11 +19,11 @@ from typing import Any
 
 import psycopg
 
-from harvest_dagster.election import history
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.election.resign import led
 from harvest_dagster.harvest import tours
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.events import read as read_events
+from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.postgres.statements import statements
 
 _IN_FLIGHT = statements("harvest_dagster.harvest", "remark.sql")["in_flight"].text
@@ -114,7 +114,7 @@ def _in_flight(connection: psycopg.Connection[Any], lease: LeaseRow) -> int:
 
 
 def _remarked(connection: psycopg.Connection[Any], before: LeaseRow) -> int:
-    events = history.read(connection, before.name, _KINDS, limit=_MOST_EVENTS)
+    events = read_events(connection, before.name, _KINDS, limit=_MOST_EVENTS)
     return sum(
         int(event.detail.get("records", 0))
         for event in events

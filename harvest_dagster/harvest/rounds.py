@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from confluent_kafka import OFFSET_INVALID, TopicPartition
 
-from harvest_dagster.harvest.batch import Term, Window
+from harvest_dagster.harvest.batch import Window
 from harvest_dagster.harvest.clients import Batching, Clients, connect, is_compressed
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.mark import Marker, MarkLimits
@@ -32,6 +32,8 @@ from harvest_dagster.harvest.recover import (
 from harvest_dagster.harvest.stage import Round
 from harvest_dagster.harvest.table import Sharding, Statements, statements_for
 from harvest_dagster.harvest.topics import TopicBook
+from harvest_dagster.ledger.fence import Fence
+from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 
@@ -57,9 +59,10 @@ class RoundRun:
     """A round under way; made by the tour, which calls `run` on its own thread."""
 
     def __init__(
-        self, config: HarvestConfig, term: Term, before: Before, trusted: Callable[[], bool]
+        self, config: HarvestConfig, lease: Lease, before: Before, trusted: Callable[[], bool]
     ) -> None:
-        self._config, self._term, self._before = config, term, before
+        self._config, self._lease, self._before = config, lease, before
+        self._fence = Fence(lease)
         limits = config.limits
         self.window = Window(limits.max_in_flight_records, limits.max_in_flight_bytes)
         self.flow = Round(self.window, trusted)
@@ -81,17 +84,17 @@ class RoundRun:
             for connection in (marking, purging):
                 connection.execute(_SQL["durable"].text)
             sql = self._statements(purging)
-            purger = Purger(purging, sql, self._term)
+            purger = Purger(purging, sql, self._fence)
             self.parked = self._park(purging, sql)
             self.flow.check()
-            clients = Clients.open(self._config, self._term.shard, self._batching())
+            clients = Clients.open(self._config, self._lease.shard, self._batching())
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
             self._hasty(marking, purging).execute(_SQL["hasty"].text)
             topics = TopicBook(clients.producers[0], clients.admin, self._before.held_topics)
             limits = self._mark_limits(recovery)
-            marker = Marker(marking, sql, self._term, topics, limits, recovery.next_batch)
-            records = RecordPurger(purging, sql, self._term)
+            marker = Marker(marking, sql, self._fence, topics, limits, recovery.next_batch)
+            records = RecordPurger(purging, sql, self._fence)
             publisher = self._publisher(clients, recovery, records)
             self._stages = (marker, publisher, purger)
             self._run_stages(marker, publisher, purger)
@@ -132,7 +135,7 @@ class RoundRun:
         return statements_for(
             connection,
             TableName.parse(self._config.outbox),
-            Sharding(self._term.shard, self._config.shards),
+            Sharding(self._lease.shard, self._config.shards),
             mark_rows=self._config.marks == "rows",
             retain=self._config.retention is not None,
         )
@@ -149,7 +152,7 @@ class RoundRun:
 
     def _park(self, connection: psycopg.Connection[Any], sql: Statements) -> int:
         hold_keys = self._config.on_rejected == "hold_key"
-        return park(connection, sql, self._term, self._before.rejected, hold_keys=hold_keys)
+        return park(connection, sql, self._fence, self._before.rejected, hold_keys=hold_keys)
 
     def _recover(
         self, connection: psycopg.Connection[Any], purger: Purger, clients: Clients
@@ -158,19 +161,19 @@ class RoundRun:
         if self._config.delivery == "exactly_once":
             self._identity = read_identity(connection)
             committed = committed_batch(clients.group, self._place())
-        elif are_exactly_once(connection, self._term):
+        elif are_exactly_once(connection, self._fence):
             self._identity = read_identity(connection)
             committed = self._committed_before()
-        self.recovery = recover(connection, purger, self._term, committed, self._before.reason)
+        self.recovery = recover(connection, purger, self._fence, committed, self._before.reason)
         kept = {"days": self._config.event_days, "retention": self._config.retention or 0}
-        connection.execute(_SQL["trim"].text, {"name": self._term.name, **kept})
+        connection.execute(_SQL["trim"].text, {"name": self._lease.name, **kept})
         return self.recovery
 
     def _committed_before(self) -> int | None:
         """Take over the transactions of a leader that had another delivery than this one."""
         way = {"delivery": "exactly_once", "producer_kafka": {}}  # what is set may suit but ours
         former = self._config.model_copy(update=way)
-        clients = Clients.open(former, self._term.shard, Batching.LARGE)
+        clients = Clients.open(former, self._lease.shard, Batching.LARGE)
         try:
             return committed_batch(clients.group, self._place())
         finally:
@@ -186,7 +189,7 @@ class RoundRun:
         return AtLeastOncePublisher(clients, records, careful=self._before.careful)
 
     def _place(self) -> TopicPartition:
-        topic, shard = self._config.leader_topic, self._term.shard
+        topic, shard = self._config.leader_topic, self._lease.shard
         return TopicPartition(topic, shard, OFFSET_INVALID, self._identity)
 
     def _batching(self) -> Batching:

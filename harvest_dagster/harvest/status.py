@@ -8,12 +8,13 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
-from harvest_dagster.election import history, lease
-from harvest_dagster.election.history import Event
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.meter import Backlog, read_backlog
 from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.ledger import lease
+from harvest_dagster.ledger.events import Event
+from harvest_dagster.ledger.events import read as read_events
+from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.outbox.parked import COUNTED, held_keys, reasons
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
@@ -72,7 +73,7 @@ def read_status(
         read_backlog(connection, table),
         _in_flight(connection, name),
         _parked(connection, name),
-        history.read(connection, name, limit=events),
+        read_events(connection, name, limit=events),
     )
 
 

@@ -9,6 +9,8 @@ import psycopg
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from harvest_dagster.errors import OutboxError
+from harvest_dagster.ledger.events import NOTED
+from harvest_dagster.ledger.fence import fenced
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
@@ -60,11 +62,12 @@ def statements_for(
     columns = _columns(shape, sharding)
     kept: Composable = SQL("{}").format(SQL(_CLAIMS["keep"].text)) if retain else SQL("SELECT")
     returned = _as_bytes(shape) if retain else SQL("1")
-    claim = _CLAIMS["claim_rows"].sql(table=table) if mark_rows else SQL(_CLAIMS["claim"].text)
+    claim = fenced(_CLAIMS["claim_rows"], table=table) if mark_rows else fenced(_CLAIMS["claim"])
     head, sweep, gaps = (
         _RECORDS[name].sql(table=table, name=Literal(table.sql), columns=columns)
         for name in ("head", "sweep", "gaps")
     )
+    purges = {"table": table, "returned": returned, "kept": kept}
     made = {
         "head": head,
         "sweep": sweep,
@@ -72,9 +75,9 @@ def statements_for(
         "drawn": SQL(_RECORDS["drawn"].text.replace("%(table)s", "{}")).format(Literal(table.sql)),
         "changes": _PARKED["changes"].sql(table=Literal(table.sql)),
         "claim": claim,
-        "purge": _CLAIMS["purge"].sql(table=table, returned=returned, kept=kept),
-        "purge_records": _CLAIMS["purge_records"].sql(table=table, returned=returned, kept=kept),
-        "park": _PARKED["park"].sql(table=table, returned=_as_bytes(shape)),
+        "purge": fenced(_CLAIMS["purge"], **purges),
+        "purge_records": fenced(_CLAIMS["purge_records"], **purges),
+        "park": fenced(_PARKED["park"], table=table, returned=_as_bytes(shape), noted=NOTED),
     }
     return Statements(**{name: sql.as_bytes(connection) for name, sql in made.items()})
 

@@ -20,7 +20,6 @@ the way, bounded in time. Or when it is fenced or aborted: then it writes nothin
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -32,23 +31,21 @@ from uuid import UUID
 import psycopg
 from confluent_kafka import KafkaException
 
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.history import Kind
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.errors import FencedError, KafkaError
-from harvest_dagster.harvest.batch import Key, Term
+from harvest_dagster.harvest.batch import Key
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.rounds import Before, RoundRun
 from harvest_dagster.harvest.stage import RejectedError, RemarkError
 from harvest_dagster.kafka import refusals as kafka_refusals
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.fence import Fence
+from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres import refusals
-from harvest_dagster.postgres.statements import statements
 from harvest_dagster.text import one_line
 
 _log = logging.getLogger(__name__)
-_EVENT = statements("harvest_dagster.harvest", "claims.sql")["event"].text
 _RECOVERABLE = (RemarkError, psycopg.Error, KafkaException, KafkaError)
 _LONGEST_PAUSE = 10.0
 _SOUND_SECONDS = 30.0
@@ -163,7 +160,7 @@ class Tour:
             raise FencedError("the lease was lost")
 
     def _run_round(self) -> None:
-        current = RoundRun(self._config, _term(self.lease), self._before, self._trusted)
+        current = RoundRun(self._config, self.lease, self._before, self._trusted)
         self._current = current
         if self._aborted:
             raise FencedError("the lease was lost")
@@ -205,19 +202,14 @@ class Tour:
             small_batches=self._before.small_batches,
         )
 
-    def _record(self, kind: Kind, detail: dict[str, object]) -> None:
-        parameters = {**_term(self.lease).parameters, "kind": kind, "detail": json.dumps(detail)}
+    def _record(self, kind: str, detail: dict[str, object]) -> None:
         with suppress(psycopg.Error), connect(self._config, "event") as connection:
-            connection.execute(_EVENT, parameters)
+            Fence(self.lease).note(connection, kind, detail)
 
 
 def _is_progress(failure: BaseException) -> bool:
     """Tell whether the next round finds or parks what was refused: no other key need wait."""
     return isinstance(failure, RejectedError) or getattr(failure, "careful", False)
-
-
-def _term(lease: Lease) -> Term:
-    return Term(lease.name, lease.shard, lease.epoch, lease.leader_id)
 
 
 def _add(totals: Totals, run: RoundRun) -> None:

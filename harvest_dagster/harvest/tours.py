@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from harvest_dagster.election.lease import Lease
+from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.statements import statements
 
 _SQL = statements("harvest_dagster.harvest", "tours.sql")

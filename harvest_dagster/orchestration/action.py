@@ -11,15 +11,14 @@ import dagster as dg
 import psycopg
 
 from harvest_dagster.orchestration.resources import HarvestResource
+from harvest_dagster.postgres.connect import Patience
 from harvest_dagster.postgres.names import TableName
 
 Config = TypeVar("Config", bound=dg.Config)
 Row: TypeAlias = Mapping[str, str | int | float | bool]
 
 _ROWS = 50
-_PATIENCE = """
-SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '10s', false)
-"""
+_UNHURRIED = Patience(connect=3, lock=10, statement=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,7 @@ class Call:
 
         It does not wait for a lock for long, for everybody who stashes would wait behind it.
         """
-        with self.looking() as connection:
-            connection.execute(_PATIENCE)
+        with self.harvest.outbox.connection("operator", _UNHURRIED) as connection:
             yield connection
 
     @contextmanager

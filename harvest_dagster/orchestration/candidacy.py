@@ -26,14 +26,14 @@ from typing import TypeAlias
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from harvest_dagster.election import lease as leases
 from harvest_dagster.election.candidate import Candidate, State
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import candidate_settings
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.orchestration.pulse import Pulse
 from harvest_dagster.orchestration.topics import TopicCounts
 from harvest_dagster.postgres.names import TableName

@@ -6,12 +6,12 @@ import dagster as dg
 from pydantic import Field
 
 from harvest_dagster.election import resign
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.election.resign import HandOver
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest import remark
 from harvest_dagster.harvest.durations import parse_duration
 from harvest_dagster.harvest.remark import Remarked
+from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.orchestration.action import Action, Call, Did, table
 
 _NEXT_TOUR_SECONDS = 60.0

@@ -13,7 +13,7 @@ and short enough that leadership is handed over within 30 s.
 
 from __future__ import annotations
 
-from harvest_dagster.election.clock import now
+from harvest_dagster.clock import now
 from harvest_dagster.orchestration.telling import ages
 
 _SHORTEST_SILENCE, LONGEST_SILENCE = 15.0, 25.0

@@ -21,8 +21,8 @@ from typing import TypeAlias
 
 import dagster as dg
 
-from harvest_dagster.election.history import Event
 from harvest_dagster.harvest.status import Status
+from harvest_dagster.ledger.events import Event
 from harvest_dagster.orchestration.checks import Verdict
 from harvest_dagster.orchestration.cursor import Cursor, published_of
 from harvest_dagster.orchestration.names import Names

@@ -23,13 +23,10 @@ from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
-from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.connect import Patience, connect
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.postgres.statements import statements
 
-_CONNECT_SECONDS = 3
-_STATEMENT = "SELECT set_config('statement_timeout', '10s', false)"
-_PLANS = statements("harvest_dagster.harvest", "records.sql")["plans"].text
+_TICK = Patience(connect=3, statement=10)
 
 
 class OutboxResource(dg.ConfigurableResource[None]):
@@ -59,22 +56,17 @@ class OutboxResource(dg.ConfigurableResource[None]):
         return {**url, "outbox": str(self.table_name())}
 
     @contextmanager
-    def connection(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:
+    def connection(
+        self, purpose: str, patience: Patience = _TICK
+    ) -> Iterator[psycopg.Connection[Any]]:
         """Connect, each statement being a transaction of its own."""
-        with psycopg.connect(
-            connection_string(self.url()),
-            autocommit=True,
-            connect_timeout=_CONNECT_SECONDS,
-            application_name=f"harvest {purpose}"[:63],
-        ) as connection:
-            connection.execute(_STATEMENT)
+        with connect(self.url(), purpose, patience) as connection:
             yield connection
 
     @contextmanager
     def reading(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:
         """Connect likewise, to look at the outbox: by its index, past rows that are dead."""
-        with self.connection(purpose) as connection:
-            connection.execute(_PLANS)
+        with connect(self.url(), purpose, _TICK, by_index=True) as connection:
             yield connection
 
     def stash(self, target: Any, messages: Message | Iterable[Message]) -> int:  # noqa: ANN401 - whatever `stash` takes

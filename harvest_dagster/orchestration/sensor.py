@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import psycopg
 
-from harvest_dagster.election import history
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.status import Status, read_status
+from harvest_dagster.ledger.events import read as read_events
 from harvest_dagster.orchestration.candidacy import candidacy_of
 from harvest_dagster.orchestration.checks import (
     blind,
@@ -84,7 +84,7 @@ def _tick(
     reporter = Reporter(names, Cursor.read(context.cursor))
     with harvest.outbox.reading("sensor") as connection:
         status = read_status(connection, table, config.name, events=0)
-        happened = history.read(connection, config.name, HISTORY_KINDS, limit=_EVENTS)
+        happened = read_events(connection, config.name, HISTORY_KINDS, limit=_EVENTS)
         pace = pace_of(reporter.cursor, status)
         judged = [*verdicts(status, config.shards, pace.still_seconds)]
         if reporter.looks_closely(judged):

@@ -14,7 +14,6 @@ whenever a process of Dagster starts. What `dagster.yaml` names itself wins:
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urlsplit
@@ -25,9 +24,11 @@ import psycopg
 from dagster_postgres.storage import DagsterPostgresStorage
 from dagster_postgres.utils import get_token_provider_from_config, pg_url_from_config
 from psycopg import sql
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from harvest_dagster.config import load_settings
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.refusals import told
 
 if TYPE_CHECKING:
@@ -38,9 +39,12 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[Any]
 
 DATABASE = "dagster"
-_CONNECT_SECONDS = 10
-_TRIES = 5
-_PAUSE_SECONDS = 0.5
+_again = Retrying(
+    retry=retry_if_exception_type(psycopg.OperationalError),
+    stop=stop_after_attempt(5),
+    wait=wait_fixed(0.5),
+    reraise=True,
+)
 
 
 class HarvestStorage(DagsterPostgresStorage):
@@ -108,19 +112,13 @@ def _exists(connection: Connection, database: str) -> bool:
 
 def _connect(base: str) -> Connection:
     """Connect; a server that is just restarting gets a few seconds."""
-    for left in reversed(range(_TRIES)):
-        try:
-            return psycopg.connect(
-                base, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="dagster"
-            )
-        except psycopg.OperationalError as error:
-            if not left:
-                _refuse(
-                    f"PostgreSQL, where Dagster keeps its runs: {told(error)}:"
-                    " start the one of this machine with `harvest dev up`, or see to yours"
-                )
-            time.sleep(_PAUSE_SECONDS)
-    raise AssertionError
+    try:
+        return _again(connect, base, "storage")
+    except psycopg.OperationalError as error:
+        _refuse(
+            f"PostgreSQL, where Dagster keeps its runs: {told(error)}:"
+            " start the one of this machine with `harvest dev up`, or see to yours"
+        )
 
 
 def _refuse(message: str) -> NoReturn:

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import dagster as dg
 from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest.status import Status
 from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.orchestration.burying import bury, bury_forsaken, silence
 from harvest_dagster.orchestration.candidacy import Candidacy
 from harvest_dagster.orchestration.names import (

@@ -20,8 +20,6 @@ import dagster as dg
 import psycopg
 from pydantic import Field
 
-from harvest_dagster.election import history
-from harvest_dagster.election.history import Event
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
@@ -30,6 +28,8 @@ from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.status import read_status
 from harvest_dagster.harvest.tour import Totals
 from harvest_dagster.harvest.trim import Trimmer
+from harvest_dagster.ledger.events import Event
+from harvest_dagster.ledger.events import read as read_events
 from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.orchestration.telling import ages, told
 from harvest_dagster.postgres import refusals
@@ -175,7 +175,7 @@ class _Teller:
         since = time.monotonic() - self._began + 2 * _EVENTS_SECONDS
         try:
             with connect(self._tour.config, "events") as connection:
-                found = history.read(connection, lease.name, (), since, _MOST_EVENTS)
+                found = read_events(connection, lease.name, (), since, _MOST_EVENTS)
         except psycopg.Error as error:
             self._log.warning(f"the events could not be read: {refusals.told(error)}")
             return []

@@ -14,9 +14,9 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 from psycopg.sql import SQL
-from psycopg.types.json import Jsonb
 
 from harvest_dagster.errors import HarvestStateError, OutboxError
+from harvest_dagster.ledger import events
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
@@ -116,7 +116,7 @@ def requeue(
         table=table, columns=_listed(list(places)), values=_listed(list(places.values()))
     )
     found = connection.execute(sql, {"name": name, "ids": [record.id for record in records]})
-    _write_down(connection, name, records, found.rowcount, {"kind": "requeued", "by": by})
+    _write_down(connection, name, records, found.rowcount, "requeued", by)
 
 
 def discard(
@@ -125,7 +125,7 @@ def discard(
     """Forget records, and write it down, in the caller's transaction."""
     values = {"name": name, "ids": [record.id for record in records]}
     found = connection.execute(_SQL["discard"].text, values)
-    _write_down(connection, name, records, found.rowcount, {"kind": "discarded", "by": by})
+    _write_down(connection, name, records, found.rowcount, "discarded", by)
 
 
 def reasons(connection: psycopg.Connection[Any], name: str) -> dict[str, int]:
@@ -175,17 +175,14 @@ def _write_down(
     name: str,
     records: Sequence[Parked],
     done: int,
-    said: dict[str, str],
+    kind: str,
+    by: str,
 ) -> None:
     if done != len(records):
         raise OutboxError("somebody else requeued or discarded some of these: try again")
-    by = {"by": said["by"]}
-    events = [
-        {"name": name, "shard": r.shard, "kind": said["kind"], "detail": Jsonb(_detail(r) | by)}
-        for r in records
-    ]
-    if events:
-        connection.cursor().executemany(_SQL["event"].text, events)
+    with connection.pipeline():
+        for one in records:
+            events.record(connection, name, one.shard, kind, {**_detail(one), "by": by})
 
 
 def _detail(record: Parked) -> dict[str, object]:

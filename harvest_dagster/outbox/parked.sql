@@ -29,10 +29,6 @@ DELETE FROM harvest.parked
  WHERE name = %(name)s AND id = ANY(%(ids)s) AND requeued_at IS NULL
 RETURNING id
 
--- event: write down what an operator did; a leader that sees it looks for records that may go out
-INSERT INTO harvest.event (at, name, shard, kind, detail)
-VALUES (clock_timestamp(), %(name)s, %(shard)s, %(kind)s, %(detail)s)
-
 -- reasons: how many records are set aside, by reason, up to a bound
 SELECT reason, count(*) AS records
   FROM (SELECT reason FROM harvest.parked

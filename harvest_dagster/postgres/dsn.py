@@ -11,6 +11,7 @@ No error tells anything of what was given: where it is misread, any part may be 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from string import whitespace
 from urllib.parse import unquote
 
@@ -30,13 +31,6 @@ _OF_SERVER = (
     "work_mem",
 )
 _OF_LIB_PQ = ("binary_parameters", "disable_prepared_binary_result")
-_SILENCE = {
-    "connect_timeout": "10",
-    "tcp_user_timeout": "10000",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-}
 _FOREIGN = "|".join(_OF_SERVER + _OF_LIB_PQ)
 _FOREIGN_IN_QUERY = re.compile(rf"(?<=[?&])({_FOREIGN})=([^&]*)(?:&|$)")
 _PAIR = re.compile(
@@ -55,17 +49,9 @@ _NOT_READ = (
 )
 
 
-def connection_string(text: str) -> str:
-    """Check it, and write it as libpq's pairs, which `psycopg.connect` takes."""
-    return make_conninfo("", **_parameters(text))
-
-
-def impatient(text: str, **own: str) -> str:
-    """Write it likewise, for whoever would be held up by a machine that is gone without a word.
-
-    Left to the system that takes a quarter of an hour or more; a user may say otherwise.
-    """
-    return make_conninfo("", **{**_SILENCE, **own, **_parameters(text)})
+def connection_string(text: str, ours: Mapping[str, str] | None = None) -> str:
+    """Check it, and write it as libpq's pairs, with what is `ours` where the user says nothing."""
+    return make_conninfo("", **{**(ours or {}), **_parameters(text)})
 
 
 def _parameters(text: str) -> dict[str, str]:

@@ -25,13 +25,13 @@ import psycopg
 from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from harvest_dagster.errors import OutboxError
-from harvest_dagster.postgres.dsn import impatient
+from harvest_dagster.postgres import connect as postgres
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 
 SCHEMA = "harvest_staging"
 _SQL = statements("harvest_dagster.spark", "staging.sql")
-_STALL_MS = "120000"
+_STALL = postgres.Patience(silent=120)
 """To TCP a server is also silent while it does not take what a task copies, such as when its disks
 are busy: for so long a task waits for it."""
 
@@ -77,12 +77,7 @@ class Staging:
 @contextmanager
 def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
     """Connect, on the driver or in a task; each statement is a transaction of its own."""
-    with psycopg.connect(
-        impatient(url, tcp_user_timeout=_STALL_MS),
-        autocommit=True,
-        application_name="harvest spark",
-        client_encoding="UTF8",  # as which Arrow's texts are copied
-    ) as connection:
+    with postgres.connect(url, "spark", _STALL) as connection:
         # Whatever a role or a database has as its own: the moves want to see what was committed.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         try:

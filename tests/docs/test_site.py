@@ -6,12 +6,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import psycopg
 import pytest
 
-from harvest_dagster.election.history import KINDS, Kind
 from scripts.reference import DOCS, pages
 
 ROOT = DOCS.parent
@@ -52,8 +51,3 @@ def test_every_table_has_its_place(connection: psycopg.Connection[Any]) -> None:
     tables = [f"\n### harvest.{name}\n" for (name,) in rows]
     assert [table for table in tables if table not in text] == []
     assert tables
-
-
-def test_every_kind_is_explained() -> None:
-    """Whatever may be written into the history has its meaning."""
-    assert set(KINDS) == set(get_args(Kind))

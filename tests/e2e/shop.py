@@ -10,10 +10,10 @@ from typing import Self
 
 import psutil
 
-from harvest_dagster.election import history
-from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.ledger import events
+from harvest_dagster.ledger import lease as leases
 from tests.e2e.dagster_dev import DagsterDev
 from tests.e2e.ui import POLL, until
 from tests.integration.harvest.account import Reader, judge
@@ -72,7 +72,7 @@ class Shop:
     def kinds(self) -> list[str]:
         """What happened, oldest first."""
         with self.place.connect() as connection:
-            return [event.kind for event in history.read(connection, limit=1000)][::-1]
+            return [event.kind for event in events.read(connection, limit=1000)][::-1]
 
     def goes_on(self, after: TourRow) -> bool:
         """Whether another tour publishes what waits."""
@@ -162,6 +162,6 @@ def longest_gap(reader: Reader, over: Callable[[], bool]) -> float:
 def one_leader_at_a_time(shop: Shop) -> bool:
     """Epochs only grow: no event of an older epoch comes after one of a newer acquisition."""
     with shop.place.connect() as connection:
-        events = history.read(connection, limit=1000)[::-1]
-    taken = [event.epoch or 0 for event in events if event.kind in {"acquired", "refreshed"}]
+        found = events.read(connection, limit=1000)[::-1]
+    taken = [event.epoch or 0 for event in found if event.kind in {"acquired", "refreshed"}]
     return taken == sorted(set(taken))

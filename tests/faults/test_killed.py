@@ -14,7 +14,7 @@ from tests.integration.harvest.load import Load
 from tests.integration.harvest.place import a_while, until
 
 if TYPE_CHECKING:
-    from harvest_dagster.election.lease import Lease
+    from harvest_dagster.ledger.lease import Lease
     from tests.integration.harvest.place import Place
     from tests.integration.harvest.running import Process, Spawn, StartHarvest, StartTour
 

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import psycopg
 
-from harvest_dagster.election import lease as leases
+from harvest_dagster.ledger import lease as leases
 from tests.integration.harvest.place import Place
 from tests.torture.child import Child
 from tests.torture.trust import Trust, read_trust

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import Servers
+from harvest_dagster.ledger import lease as leases
 from tests.e2e import shop
 from tests.e2e.dagster_dev import DagsterDev, dagster_dev
 from tests.e2e.project import Project, copy_location

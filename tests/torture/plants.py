@@ -12,21 +12,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from harvest_dagster.harvest import clients
+from psycopg.sql import SQL
+
+from harvest_dagster.harvest import clients, recover
 from harvest_dagster.harvest.gaps import GapWatch
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
 from harvest_dagster.harvest.stage import Round
+from harvest_dagster.ledger import fence
+from harvest_dagster.ledger.events import NOTED
 from harvest_dagster.postgres.statements import statements
 
-_EPOCH = "shard = %(shard)s AND epoch = %(epoch)s\n       FOR KEY SHARE"
-_FENCED = {
-    "claims.sql": ("claim", "purge", "remark", "event"),
-    "parked.sql": ("park",),
-}
+_EPOCH = " AND epoch = %(epoch)s"
 
 
 def plant(bug: str) -> None:
@@ -41,13 +40,13 @@ def put(owner: Any, name: str, new: object) -> None:
 
 
 def _fence_off() -> None:
-    for file, names in _FENCED.items():
-        found = statements("harvest_dagster.harvest", file)
-        for name in names:
-            text = found[name].text
-            assert _EPOCH in text, f"{name} has no such fence any more: plant the bug elsewhere"
-            bare: Any = text.replace(_EPOCH, _EPOCH.replace(" AND epoch = %(epoch)s", ""))
-            found[name] = replace(found[name], text=bare)
+    text = statements("harvest_dagster.ledger", "fence.sql")["fence"].text
+    assert _EPOCH in text, "there is no such fence any more: plant the bug elsewhere"
+    bare: Any = text.replace(_EPOCH, "")
+    put(fence, "FENCE", SQL(bare))
+    put(recover, "_REMARK", fence.fenced(recover._SQL["remark"]))  # noqa: SLF001 - as below
+    note = fence._SQL["note"]  # noqa: SLF001
+    put(fence, "_NOTE", note.sql(fence=SQL(bare), noted=NOTED))
     put(Round, "check", lambda _self: None)
     put(Harvest, "fenced", lambda _self, _lease: None)
     turns: Any = clients._turns  # noqa: SLF001 - a planted bug is inside of what it harms

@@ -62,7 +62,7 @@ class Wall:
 
 def _under_epoch(run: Callable[[RoundRun], None]) -> Callable[[RoundRun], None]:
     def run_under_epoch(self: RoundRun) -> None:
-        _round.epoch = self._term.epoch
+        _round.epoch = self._lease.epoch
         run(self)
 
     return run_under_epoch

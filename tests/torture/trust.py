@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any, NamedTuple, TextIO
 
-from harvest_dagster.election.clock import now
-from harvest_dagster.election.lease import Lease
+from harvest_dagster.clock import now
 from harvest_dagster.election.terms import Terms
+from harvest_dagster.ledger.lease import Lease
 from tests.torture.plants import put
 
 

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster import Message, stash
-from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import Servers
+from harvest_dagster.ledger import lease as leases
 from tests.integration.harvest.place import set_limit
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from harvest_dagster import Message, stash
-from harvest_dagster.election import lease as leases
+from harvest_dagster.ledger import lease as leases
 
 if TYPE_CHECKING:
     from tests.conftest import Harvest

@@ -9,8 +9,8 @@ import time
 import psycopg
 
 from harvest_dagster.election.candidate import Candidate
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
+from harvest_dagster.ledger.lease import Lease
 
 FENCED_WRITE = """
     INSERT INTO harvest.event (name, shard, kind)

@@ -20,9 +20,9 @@ from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.election.candidate import Candidate
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.embedded import Servers
+from harvest_dagster.ledger.lease import Lease
 
 PROCESS = Path(__file__).with_name("candidate_process.py")
 

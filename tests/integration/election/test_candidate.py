@@ -12,10 +12,11 @@ import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from harvest_dagster.election import history, lease
 from harvest_dagster.election.candidate import State
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.ledger import events, lease
+from harvest_dagster.outbox.veto import OutboxVeto
 from tests.integration.election.conftest import best_of_three
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def test_a_candidate_that_joins_takes_nothing_away(
     assert first.leads()
     until(lambda: first.listener.told == [("acquired", 0, 1)])
     assert second.listener.told == []
-    assert [event.kind for event in history.read(free)] == ["acquired"]
+    assert [event.kind for event in events.read(free)] == ["acquired"]
 
 
 def test_a_leader_that_stops_hands_over_at_once(
@@ -77,7 +78,7 @@ def test_a_leader_that_stops_finishes(
     until(second.leads)
     assert first.listener.kinds() == ["acquired", "revoked"]
     until(lambda: second.listener.told == [("acquired", 0, 2)])
-    assert [event.kind for event in history.read(free)] == ["acquired", "revoked", "acquired"]
+    assert [event.kind for event in events.read(free)] == ["acquired", "revoked", "acquired"]
     assert first.candidate.state is State.STOPPED
 
 
@@ -114,7 +115,7 @@ def test_a_long_drain_before_the_end_costs_no_trust(start: Start, until: Until, 
         drained.join(0.1)
     stopping.join()
     assert only.listener.kinds() == ["acquired", "revoked"]
-    assert [event.kind for event in history.read(free)] == ["revoked", "acquired"]
+    assert [event.kind for event in events.read(free)] == ["revoked", "acquired"]
 
 
 def test_a_candidate_that_hangs_while_it_stops(
@@ -140,7 +141,7 @@ def test_a_drain_is_bounded(start: Start, until: Until, free: Free) -> None:
     only.listener.drained.clear()
     only.candidate.stop(5)
     assert only.listener.kinds() == ["acquired", "revoked", "fenced"]
-    assert [event.kind for event in history.read(free)] == ["fenced", "acquired"]
+    assert [event.kind for event in events.read(free)] == ["fenced", "acquired"]
 
 
 def test_a_stolen_lease_is_fenced_and_acquired_anew(start: Start, until: Until, free: Free) -> None:
@@ -149,16 +150,19 @@ def test_a_stolen_lease_is_fenced_and_acquired_anew(start: Start, until: Until, 
     until(only.leads)
     lease.acquire(free, "outbox", 0, "thief", 6)
     until(lambda: only.listener.told == [("acquired", 0, 1), ("fenced", 0, 1), ("acquired", 0, 3)])
-    assert history.read(free, kinds=["fenced"])[0].epoch == 1
+    assert events.read(free, kinds=["fenced"])[0].epoch == 1
 
 
 def test_another_name_waits_for_the_table(start: Start, until: Until, free: Free) -> None:
     """Two harvests of one table under two names: the second tells who leads, and waits for it."""
     free.execute("CREATE TABLE shop ()")
-    first = start(outbox="shop")
+    first = start(veto=OutboxVeto("outbox", "shop", 1))
     until(first.leads)
     second = start(
-        outbox="shop", name="other", leader_topic=uuid.uuid4().hex, leader_group=uuid.uuid4().hex
+        veto=OutboxVeto("other", "shop", 1),
+        name="other",
+        leader_topic=uuid.uuid4().hex,
+        leader_group=uuid.uuid4().hex,
     )
     until(lambda: second.candidate.troubles)
     assert "leads the same table as outbox" in second.candidate.troubles[0]
@@ -170,9 +174,10 @@ def test_another_name_waits_for_the_table(start: Start, until: Until, free: Free
 
 def test_another_number_of_shards_waits(start: Start, until: Until) -> None:
     """Who would divide the keys by another number tells so, and waits for those who lead."""
-    first = start(shards=2)
+    first = start(shards=2, veto=OutboxVeto("outbox", "shop", 2))
     until(lambda: first.leads(0) and first.leads(1))
-    second = start(shards=1, leader_topic=uuid.uuid4().hex, leader_group=uuid.uuid4().hex)
+    one = OutboxVeto("outbox", "shop", 1)
+    second = start(veto=one, leader_topic=uuid.uuid4().hex, leader_group=uuid.uuid4().hex)
     until(lambda: second.candidate.troubles)
     assert "of 2 is still led" in second.candidate.troubles[0]
     assert not second.leads()

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harvest_dagster.cli import main
-from harvest_dagster.election import history, lease
+from harvest_dagster.ledger import events, lease
 
 if TYPE_CHECKING:
     from tests.integration.election.conftest import Start, Until
@@ -59,7 +59,7 @@ def test_an_ended_lease_is_shown_as_such(run: Run, free: Free) -> None:
 def test_leaders_have_a_history_of_their_own(run: Run, free: Free) -> None:
     """`lease history` tells of terms alone, `history` of everything."""
     lease.acquire(free, "outbox", 0, "x", 60)
-    history.record(free, "outbox", 0, 1, None, "parked", {"id": 7, "reason": "too large"})
+    events.record(free, "outbox", 0, "parked", {"id": 7, "reason": "too large"}, epoch=1)
     assert "parked" not in run("lease", "history").output
     assert "id 7, reason too large" in run("history").output
     (event,) = json.loads(run("history", "--json", "--kind", "parked", "--since", "1h").output)

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from harvest_dagster.election import history, lease
 from harvest_dagster.election.candidate import Candidate, State
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.embedded.ports import choose
 from harvest_dagster.errors import KafkaError, OutboxError
 from harvest_dagster.kafka.topics import ensure_topic
+from harvest_dagster.ledger import events, lease
+from harvest_dagster.ledger.lease import Lease
 from tests.integration.election.conftest import best_of_three
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_a_paused_leader_finds_itself_fenced(
     until(lambda: process.find("fenced"))
     assert process.find("acquired") == {"kind": "acquired", "epoch": 1, "rows": 1}
     assert process.find("fenced") == {"kind": "fenced", "epoch": 1, "rows": 0}
-    until(lambda: history.read(free, kinds=["fenced"]))
+    until(lambda: events.read(free, kinds=["fenced"]))
     until(lambda: standby.listener.told == [("acquired", 0, 2)])
     assert standby.leads()
 

@@ -9,8 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from harvest_dagster.election import history, lease
 from harvest_dagster.errors import FencedError, RivalError
+from harvest_dagster.ledger import events, lease
+from harvest_dagster.outbox.veto import OutboxVeto
 
 KEY_SHARE = "SELECT FROM harvest.lease WHERE name = 'a' AND epoch = %s FOR KEY SHARE"
 WAITING = (
@@ -46,7 +47,7 @@ def test_many_at_once_draw_different_epochs(database: str, free: Free) -> None:
     for thread in threads:
         thread.join()
     assert sorted(epochs) == list(range(1, 81))
-    assert len(history.read(free, "a", ["acquired"])) == 80
+    assert len(events.read(free, "a", ["acquired"])) == 80
 
 
 @pytest.mark.usefixtures("free")
@@ -106,39 +107,39 @@ def test_release_ends_only_ones_own(free: Free) -> None:
     assert lease.release(free, "a", 0, "x", "revoked", {"reason": "stop"})
     (row,) = lease.read(free, "a")
     assert row.expired
-    (event,) = history.read(free, "a", ["revoked"])
+    (event,) = events.read(free, "a", ["revoked"])
     assert (event.epoch, event.detail) == (1, {"holder": "x", "reason": "stop"})
 
 
 def test_a_table_is_led_under_one_name(free: Free) -> None:
     """While a lease of the table lasts no other name gets one; its own next leader does."""
     free.execute("CREATE TABLE shop (); CREATE TABLE bank ()")
-    lease.acquire(free, "a", 0, "x", 6, "shop")
+    lease.acquire(free, "a", 0, "x", 6, veto=OutboxVeto("a", "shop", 1))
     with pytest.raises(RivalError, match="x leads the same table as a"):
-        lease.acquire(free, "b", 0, "y", 6, '"public"."shop"')
+        lease.acquire(free, "b", 0, "y", 6, veto=OutboxVeto("b", '"public"."shop"', 1))
     assert [row.name for row in lease.read(free)] == ["a"]
-    lease.acquire(free, "a", 1, "y", 6, "shop")
-    lease.acquire(free, "c", 0, "z", 6, "bank")
-    assert lease.acquire(free, "a", 0, "y", 6, "shop").epoch == 2
+    lease.acquire(free, "a", 1, "y", 6, veto=OutboxVeto("a", "shop", 1))
+    lease.acquire(free, "c", 0, "z", 6, veto=OutboxVeto("c", "bank", 1))
+    assert lease.acquire(free, "a", 0, "y", 6, veto=OutboxVeto("a", "shop", 1)).epoch == 2
     for shard in (0, 1):
         lease.release(free, "a", shard, "y", "revoked", {})
-    lease.acquire(free, "b", 0, "y", 6, "shop")
+    lease.acquire(free, "b", 0, "y", 6, veto=OutboxVeto("b", "shop", 1))
 
 
 def test_keys_are_divided_by_one_number_of_shards(free: Free) -> None:
     """While a shard is led, or has claims, nobody leads by another number; afterwards anyone."""
-    lease.acquire(free, "a", 2, "x", 6, shards=3)
-    lease.acquire(free, "a", 0, "y", 6, shards=3)
+    lease.acquire(free, "a", 2, "x", 6, veto=OutboxVeto("a", "shop", 3))
+    lease.acquire(free, "a", 0, "y", 6, veto=OutboxVeto("a", "shop", 3))
     with pytest.raises(RivalError, match=r"shard \d of 3 is still led"):
-        lease.acquire(free, "a", 0, "y", 6, shards=2)
+        lease.acquire(free, "a", 0, "y", 6, veto=OutboxVeto("a", "shop", 2))
     free.execute("INSERT INTO harvest.claim VALUES ('a', 2, 1, 1, '{}', 0)")
     for shard, holder in ((0, "y"), (2, "x")):
         lease.release(free, "a", shard, holder, "revoked", {})
     with pytest.raises(RivalError, match="run with `shards: 3` until `harvest status` shows noth"):
-        lease.acquire(free, "a", 0, "y", 6, shards=2)
+        lease.acquire(free, "a", 0, "y", 6, veto=OutboxVeto("a", "shop", 2))
     free.execute("DELETE FROM harvest.claim")
-    assert lease.acquire(free, "a", 0, "y", 6, shards=2).epoch == 2
-    lease.acquire(free, "b", 0, "z", 6, shards=1)
+    assert lease.acquire(free, "a", 0, "y", 6, veto=OutboxVeto("a", "shop", 2)).epoch == 2
+    lease.acquire(free, "b", 0, "z", 6, veto=OutboxVeto("b", "bank", 1))
 
 
 def test_two_names_at_once_do_not_both_lead(free: Free, database: str) -> None:
@@ -152,7 +153,7 @@ def test_two_names_at_once_do_not_both_lead(free: Free, database: str) -> None:
             for _ in range(40):
                 barrier.wait(30)
                 with suppress(RivalError):
-                    lease.acquire(connection, name, 0, name, 6, "shop")
+                    lease.acquire(connection, name, 0, name, 6, veto=OutboxVeto(name, "shop", 1))
                     led[name] += 1
                 barrier.wait(30)
                 at_once.append(sum(not row.expired for row in lease.read(connection)))
@@ -183,7 +184,7 @@ def test_the_history_tells_who_led_before(free: Free) -> None:
     lease.acquire(free, "a", 0, "x", 6)
     lease.acquire(free, "b", 0, "other", 6)
     lease.acquire(free, "a", 0, "y", 6)
-    newest, oldest = history.read(free, "a")
+    newest, oldest = events.read(free, "a")
     assert oldest.detail == {"holder": "x"}
     assert newest.detail.pop("previous_age_seconds") >= 0
     assert newest.detail == {"holder": "y", "previous_epoch": 1, "previous_holder": "x"}
@@ -192,8 +193,8 @@ def test_the_history_tells_who_led_before(free: Free) -> None:
 def test_the_history_is_read_in_part(free: Free) -> None:
     """Kinds, age and number limit what is read."""
     for kind in ("parked", "held", "parked"):
-        history.record(free, "a", 0, None, None, kind, {"id": 1})
+        events.record(free, "a", 0, kind, {"id": 1})
     free.execute("UPDATE harvest.event SET at = now() - interval '40 days' WHERE kind = 'held'")
-    assert [event.kind for event in history.read(free, "a", limit=1)] == ["parked"]
-    assert len(history.read(free, kinds=["held", "parked"])) == 3
-    assert len(history.read(free, "a", since_seconds=60)) == 2
+    assert [event.kind for event in events.read(free, "a", limit=1)] == ["parked"]
+    assert len(events.read(free, kinds=["held", "parked"])) == 3
+    assert len(events.read(free, "a", since_seconds=60)) == 2

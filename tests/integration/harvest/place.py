@@ -17,12 +17,12 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster import Message, stash
-from harvest_dagster.election import history
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.history import Event
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.embedded import Servers
 from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.ledger import events
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.events import Event
+from harvest_dagster.ledger.lease import Lease
 from tests.integration.harvest.account import Reader
 
 PARTITIONS = 4
@@ -156,7 +156,7 @@ class Place:
     def events(self, *kinds: str) -> list[Event]:
         """What was written down, oldest first."""
         with self.connect() as connection:
-            return history.read(connection, self.name, kinds, limit=10_000)[::-1]
+            return events.read(connection, self.name, kinds, limit=10_000)[::-1]
 
     def kinds(self, *kinds: str) -> list[str]:
         """The kinds of what was written down, oldest first."""

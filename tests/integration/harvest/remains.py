@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from harvest_dagster import Message
-from harvest_dagster.election.lease import Lease
+from harvest_dagster.ledger.lease import Lease
 
 if TYPE_CHECKING:
     from tests.integration.harvest.place import Place

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from harvest_dagster.election.candidate import State
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.events import Event, MeterRead
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.tour import Tour
+from harvest_dagster.ledger.lease import Lease
 
 PROGRAM = Path(__file__).with_name("program.py")
 STOP_SECONDS = 20.0

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.errors import FencedError
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.delegate import Delegate
 from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.lease import Lease
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import Place, until
 from tests.integration.harvest.remains import claim, producer_of, publish

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.events import (
     Event,
     LeaderAcquired,
@@ -16,6 +15,7 @@ from harvest_dagster.harvest.events import (
     LeaderRevoked,
     MeterRead,
 )
+from harvest_dagster.ledger import lease as leases
 from tests.integration.harvest.account import judge, read
 from tests.integration.harvest.place import until
 

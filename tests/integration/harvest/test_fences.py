@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from harvest_dagster.election import lease as leases
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.errors import FencedError
-from harvest_dagster.harvest.batch import Batch, Row, Term
+from harvest_dagster.harvest.batch import Batch, Row
 from harvest_dagster.harvest.park import park
 from harvest_dagster.harvest.purge import Purger
 from harvest_dagster.harvest.recover import recover
 from harvest_dagster.harvest.table import Sharding, Statements, statements_for
 from harvest_dagster.harvest.tour import Tour
+from harvest_dagster.ledger import events
+from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.fence import Fence
+from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.postgres.statements import statements
 from tests.integration.harvest.account import read
 from tests.integration.harvest.place import until
 from tests.integration.harvest.remains import claim
@@ -36,33 +37,32 @@ class Old:
 
     def __init__(self, place: Place, connection: psycopg.Connection[Any]) -> None:
         self.lease = place.lease()
-        self.term = Term(self.lease.name, 0, self.lease.epoch, self.lease.leader_id)
+        self.fence = Fence(self.lease)
         self.connection = connection
         self.sql: Statements = statements_for(
             connection, TableName("outbox"), Sharding(), mark_rows=False, retain=True
         )
-        self.purger = Purger(connection, self.sql, self.term)
+        self.purger = Purger(connection, self.sql, self.fence)
 
     def event(self) -> None:
-        """Write an event; that this was in vain is told by the number of rows."""
-        event = statements("harvest_dagster.harvest", "claims.sql")["event"].text
-        parameters = {**self.term.parameters, "kind": "tour_ended", "detail": "{}"}
-        if not self.connection.execute(event, parameters).rowcount:
+        """Write an event, which is done silently; that this was in vain is seen in the table."""
+        before = len(events.read(self.connection))
+        self.fence.note(self.connection, "tour_ended", {})
+        if len(events.read(self.connection)) == before:
             raise FencedError("no row")
 
     def claim(self) -> None:
-        """Write a claim; likewise."""
+        """Write a claim."""
         more = {"batch": 9, "ids": "{[1,3)}", "count": 2, "exactly_once": True}
-        if not self.connection.execute(self.sql.claim, {**self.term.parameters, **more}).rowcount:
-            raise FencedError("no row")
+        self.fence.write(self.connection, self.sql.claim, **more)
 
     def park(self) -> None:
         """Park a record."""
-        park(self.connection, self.sql, self.term, [(RECORD, "large")], hold_keys=True)
+        park(self.connection, self.sql, self.fence, [(RECORD, "large")], hold_keys=True)
 
     def recover(self) -> None:
         """Settle claims."""
-        recover(self.connection, self.purger, self.term, 1, "a test")
+        recover(self.connection, self.purger, self.fence, 1, "a test")
 
     def refresh(self) -> None:
         """Take the next epoch."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harvest_dagster.harvest.batch import Term
 from harvest_dagster.harvest.recover import OFFSETS_KEPT_SECONDS
 from harvest_dagster.harvest.rounds import Before, RoundRun
 from tests.integration.harvest.account import judge, read
@@ -82,8 +81,7 @@ def test_careful_rounds_end(place: Place, delivery: str) -> None:
         place.config(delivery=delivery, limits={"mark_query_records": 100}),
         place.lease(),
     )
-    term = Term(lease.name, lease.shard, lease.epoch, lease.leader_id)
-    careful = RoundRun(config, term, Before(careful=True), lambda: True)
+    careful = RoundRun(config, lease, Before(careful=True), lambda: True)
     careful.run()
     assert (careful.counts("published"), place.waiting()) == (100, 200)
     judge(place.stashed[:100], read(place.kafka, place.topic), delivery)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from harvest_dagster.election import lease as leases
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import candidacy, pulse
 from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
 from harvest_dagster.orchestration.pulse import Pulse

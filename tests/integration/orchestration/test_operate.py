@@ -13,8 +13,8 @@ import pytest
 from dagster import ExecuteInProcessResult
 
 from harvest_dagster import Message
-from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import (
     HarvestResource,
     KafkaResource,

@@ -12,9 +12,9 @@ import pytest
 
 from harvest_dagster import Message, OutboxError
 from harvest_dagster.cli.logs import Console
-from harvest_dagster.election import history
-from harvest_dagster.election import lease as leases
 from harvest_dagster.errors import HarvestError
+from harvest_dagster.ledger import events
+from harvest_dagster.ledger import lease as leases
 from harvest_dagster.outbox.privileges import give
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
@@ -110,7 +110,7 @@ def test_names_topics_and_keys_on_the_command_line(
             done = harvest(*words)
             assert is_shown(done.stdout + done.stderr), words
             assert done.returncode in {0, 1}, (words, done.stderr)
-        assert history.read(connection, text, [text]) == []
+        assert events.read(connection, text, [text]) == []
         with pytest.raises(OutboxError, match="there is no role"):
             give(connection, text, [])
     row = connection.execute("SELECT count(*) FROM outbox").fetchone()

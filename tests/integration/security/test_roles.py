@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from harvest_dagster import Message, stash
-from harvest_dagster.election import lease as leases
 from harvest_dagster.harvest import tours
+from harvest_dagster.ledger import lease as leases
 from harvest_dagster.outbox.privileges import GRANTS, Grant
 from harvest_dagster.postgres.names import TableName
 from tests.conftest import Harvest

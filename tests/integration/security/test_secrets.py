@@ -19,9 +19,9 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster import Message, stash
-from harvest_dagster.election import lease as leases
 from harvest_dagster.embedded import ports
 from harvest_dagster.harvest import tours
+from harvest_dagster.ledger import lease as leases
 from tests.conftest import Harvest
 from tests.integration.harvest.place import Place, until
 from tests.integration.security.secure import Secure

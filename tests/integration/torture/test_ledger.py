@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from harvest_dagster.election import history, lease
-from harvest_dagster.election.lease import Lease
+from harvest_dagster.ledger import events, lease
+from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 from tests.torture import ledger
@@ -43,13 +43,18 @@ def test_a_claim_of_a_deposed_leader(
     assert stale(connection) == [("claim", 1, 2)]
 
 
+def record(connection: psycopg.Connection[Any], lease: Lease, kind: str) -> None:
+    """Write an event down as a leader's, whether it leads or not."""
+    events.record(connection, "bench", 0, kind, {}, epoch=lease.epoch, leader_id=lease.leader_id)
+
+
 def test_an_event_of_a_deposed_leader(
     connection: psycopg.Connection[Any], leases: list[Lease]
 ) -> None:
     """So is an event that only a leader may write; that it was fenced, anybody may."""
     old = leases[0]
     for kind in ("fenced", "tour_ended"):
-        history.record(connection, "bench", 0, old.epoch, old.leader_id, kind, {})
+        record(connection, old, kind)
     assert stale(connection) == [("event", 1, 2)]
 
 
@@ -75,8 +80,8 @@ def test_a_leader_that_writes_beside_another(
 ) -> None:
     """What an old leader still writes counts in seconds; that it was fenced does not."""
     old, new = leases
-    history.record(connection, "bench", 0, new.epoch, new.leader_id, "tour_started", {})
-    history.record(connection, "bench", 0, old.epoch, old.leader_id, "fenced", {})
+    record(connection, new, "tour_started")
+    record(connection, old, "fenced")
     assert ledger.overlap(connection) == 0
-    history.record(connection, "bench", 0, old.epoch, old.leader_id, "tour_ended", {})
+    record(connection, old, "tour_ended")
     assert 0 < ledger.overlap(connection) < 10

@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from harvest_dagster.election import terms as terms_module
-from harvest_dagster.election.lease import Lease
 from harvest_dagster.election.terms import EXPIRED, Terms
+from harvest_dagster.ledger.lease import Lease
 
 LEASE = Lease("outbox", 0, 1, uuid4(), "x")
 

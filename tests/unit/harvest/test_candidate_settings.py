@@ -6,6 +6,7 @@ from pydantic import SecretStr
 
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import candidate_settings
+from harvest_dagster.outbox.veto import OutboxVeto
 
 
 def test_the_table_is_told() -> None:
@@ -15,4 +16,5 @@ def test_the_table_is_told() -> None:
         postgres=SecretStr("host=localhost"),
         outbox='Shop."Out Box"',
     )
-    assert candidate_settings(config).outbox == '"shop"."Out Box"'
+    veto = OutboxVeto(config.name, '"shop"."Out Box"', 1)
+    assert candidate_settings(config).veto == veto

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from harvest_dagster import ConfigError
-from harvest_dagster.postgres.dsn import connection_string, impatient
+from harvest_dagster.postgres.dsn import connection_string
 
 SECRET = "hunter2"  # noqa: S105 - what must not be shown
 README = "host=localhost port=5432 user=postgres password= dbname=postgres sslmode=disable"
@@ -37,17 +37,11 @@ def test_goharvest() -> None:
     }
 
 
-def test_who_does_not_wait_for_long() -> None:
-    """A machine that is silent is given up in time, for which the user's word counts the most."""
-    found = conninfo_to_dict(impatient("host=h keepalives_count=9", tcp_user_timeout="7"))
-    assert found == {
-        "host": "h",
-        "connect_timeout": "10",
-        "tcp_user_timeout": "7",
-        "keepalives_idle": "10",
-        "keepalives_interval": "5",
-        "keepalives_count": "9",
-    }
+def test_what_we_say_and_the_user_does_not() -> None:
+    """Of what both say, the user's word counts."""
+    ours = {"keepalives_idle": "10", "keepalives_count": "3"}
+    found = conninfo_to_dict(connection_string("host=h keepalives_count=9", ours))
+    assert found == {"host": "h", "keepalives_idle": "10", "keepalives_count": "9"}
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from harvest_dagster.election.history import Event
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import InFlight, ParkedCount, Status
 from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.ledger.events import Event
+from harvest_dagster.ledger.lease import LeaseRow
 
 ID = UUID(int=7)
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

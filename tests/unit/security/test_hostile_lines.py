@@ -20,13 +20,13 @@ from harvest_dagster.cli.history import print_events
 from harvest_dagster.cli.lease import _cells
 from harvest_dagster.cli.logs import Form, logged
 from harvest_dagster.cli.show import print_table
-from harvest_dagster.election.history import Event
-from harvest_dagster.election.lease import LeaseRow
 from harvest_dagster.errors import ConfigError, HarvestError, MessageError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.kafka.refusals import told as kafka_told
+from harvest_dagster.ledger.events import Event
+from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox.lines import LineReader
 from harvest_dagster.postgres.names import TableName, quoted

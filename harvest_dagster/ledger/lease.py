@@ -1,4 +1,6 @@
-"""The lease of a shard: its row makes Kafka's choice visible, and its epoch fences with it.
+"""The lease of a shard: its row shows who leads, and its epoch fences whoever led before.
+
+Who leads is decided by Kafka, where it is asked (`acquire`), or else by who comes first (`take`).
 
 Each statement is a transaction, so that a client that is paused between two of them never holds a
 lock. `acquire` and `refresh` change the epoch, and so wait for the writes that hold the row
@@ -8,22 +10,25 @@ FOR KEY SHARE; `renew`, `release` and `ask_to_resign` do not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from uuid import UUID, uuid4
 
 import psycopg
 from psycopg.errors import DeadlockDetected, UniqueViolation
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from harvest_dagster.errors import FencedError, RivalError
+from harvest_dagster.ledger.events import NOTED
 from harvest_dagster.postgres.statements import statements
 
-SQL = statements("harvest_dagster.election", "lease.sql")
-_TRIES = 3
+_SQL = statements("harvest_dagster.ledger", "lease.sql")
+_ACQUIRE, _REFRESH, _RELEASE = (
+    _SQL[name].sql(noted=NOTED) for name in ("acquire", "refresh", "release")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,59 +68,80 @@ class LeaseRow:
     expired: bool
 
 
-def acquire(  # noqa: PLR0913, PLR0917 - the columns of a lease
+class Veto(Protocol):
+    """What a room has to say before one of its leases is taken; each call may block on PostgreSQL.
+
+    Of two who acquire at the same moment neither sees the other yet. So both sign what they have
+    taken, and then look again: at least one of them sees the other, and gives its own back.
+    """
+
+    def refuse(self, connection: psycopg.Connection[Any]) -> None:
+        """Raise a RivalError where something is in the way of the lease."""
+
+    def sign(self, connection: psycopg.Connection[Any], lease: Lease) -> None:
+        """Write beside the lease what another's `refuse` looks for."""
+
+
+def acquire(
     connection: psycopg.Connection[Any],
     name: str,
     shard: int,
     holder: str,
     ttl_seconds: float,
-    outbox: str | None = None,
-    shards: int | None = None,
+    *,
+    veto: Veto | None = None,
 ) -> Lease:
     """Take the lease under the next epoch, whoever has it: Kafka has decided that already.
 
-    Raise RivalError where another name's lease of the same table has not expired, or where the
-    work by another number of shards has not ended. Two who acquire at once don't see each other
-    yet, so each looks again behind itself, and gives its own back.
+    Raise a RivalError where the veto says so.
     """
+    if veto is not None:
+        veto.refuse(connection)
+    lease = _acquire(connection, name, shard, holder, ttl_seconds, whoever=True)
+    assert lease is not None  # noqa: S101 - whoever has it
+    return lease if veto is None else _vetted(connection, lease, veto)
+
+
+def take(
+    connection: psycopg.Connection[Any], name: str, shard: int, holder: str, ttl_seconds: float
+) -> Lease | None:
+    """Take the lease under the next epoch if it has expired: who comes first has it.
+
+    Return None while somebody has it, whose writes do not wait for this.
+    """
+    return _acquire(connection, name, shard, holder, ttl_seconds, whoever=False)
+
+
+def _vetted(connection: psycopg.Connection[Any], lease: Lease, veto: Veto) -> Lease:
+    veto.sign(connection, lease)
+    try:
+        veto.refuse(connection)
+    except RivalError as rival:
+        reason = {"reason": str(rival)}
+        release(connection, lease.name, lease.shard, lease.holder, "revoked", reason)
+        raise
+    return lease
+
+
+# Of those who make the row at once, some are told so, or lock each other out, by the index that has
+# the epoch, at which an upsert by (name, shard) does not look first.
+@retry(
+    retry=retry_if_exception_type((UniqueViolation, DeadlockDetected)),
+    stop=stop_after_attempt(4),
+    reraise=True,
+)
+def _acquire(
+    connection: psycopg.Connection[Any],
+    name: str,
+    shard: int,
+    holder: str,
+    ttl_seconds: float,
+    *,
+    whoever: bool,
+) -> Lease | None:
     values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
-    values |= {"outbox": outbox, "shards": shards}
-    lease = _acquire(connection, values)
-    rival = _rival(connection, values)
-    if rival is None:
-        # If there is no lease, then that of a rival has expired since.
-        return lease or acquire(connection, name, shard, holder, ttl_seconds, outbox, shards)
-    if lease is not None:
-        release(connection, name, shard, holder, "revoked", {"reason": "another leads its table"})
-    raise RivalError(rival)
-
-
-def _rival(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> str | None:
-    """Tell who or what is in the way."""
-    if found := connection.execute(SQL["rival"].text, values).fetchone():
-        other, whose = found
-        return (
-            f"{whose} leads the same table as {other}, so each message would be published twice:"
-            " stop one of the two, or give both the same name"
-        )
-    if found := connection.execute(SQL["other_number"].text, values).fetchone():
-        shard, shards = found
-        return (
-            f"shard {shard} of {shards} is still led, or has messages in flight, which"
-            f" {values['shards']} shards would publish again: run with `shards: {shards}` until"
-            " `harvest status` shows nothing in flight, stop that, and then change the number"
-        )
-    return None
-
-
-def _acquire(connection: psycopg.Connection[Any], values: Mapping[str, object]) -> Lease | None:
     with connection.cursor(row_factory=class_row(Lease)) as cursor:
-        for _ in range(_TRIES):
-            # Of those who make the row at once, some are told so, or lock each other out, by the
-            # index that has the epoch, at which an upsert by (name, shard) does not look first.
-            with suppress(UniqueViolation, DeadlockDetected):
-                return cursor.execute(SQL["acquire"].text, values).fetchone()
-        return cursor.execute(SQL["acquire"].text, values).fetchone()
+        return cursor.execute(_ACQUIRE, {**values, "whoever": whoever}).fetchone()
 
 
 def refresh(
@@ -135,7 +161,7 @@ def refresh(
     values |= {"tried": [*before], "next": uuid4()}
     before.append(values["next"])
     with connection.cursor(row_factory=class_row(Lease)) as cursor:
-        refreshed = cursor.execute(SQL["refresh"].text, values).fetchone()
+        refreshed = cursor.execute(_REFRESH, values).fetchone()
     if refreshed is None:
         raise FencedError(
             f"epoch {lease.epoch} of {lease.name}/{lease.shard} is over: nothing more may be"
@@ -147,10 +173,10 @@ def refresh(
 def renew(
     connection: psycopg.Connection[Any], name: str, shard: int, holder: str, ttl_seconds: float
 ) -> Renewal:
-    """Put the lease's end off, whatever epoch its holder has brought it to."""
+    """Put the lease's end off, whatever epoch its holder has brought it to; raise if it is lost."""
     values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
     with connection.cursor(row_factory=class_row(Renewal)) as cursor:
-        renewal = cursor.execute(SQL["renew"].text, values).fetchone()
+        renewal = cursor.execute(_SQL["renew"].text, values).fetchone()
     if renewal is None:
         raise FencedError(f"the lease of {name}/{shard} is no longer {holder}'s")
     return renewal
@@ -164,19 +190,24 @@ def release(
     kind: Literal["revoked", "fenced"],
     detail: Mapping[str, object],
 ) -> bool:
-    """End the lease now; tell whether it was still this holder's."""
+    """End the lease now; return whether it was still this holder's."""
     values = {"name": name, "shard": shard, "holder": holder, "kind": kind}
-    row = connection.execute(SQL["release"].text, {**values, "detail": Jsonb(dict(detail))})
+    row = connection.execute(_RELEASE, {**values, "detail": Jsonb(dict(detail))})
     return row.fetchone() is not None
 
 
 def ask_to_resign(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:
-    """Ask whoever holds the lease to go; tell whether there is such a lease."""
-    row = connection.execute(SQL["ask_to_resign"].text, {"name": name, "shard": shard})
+    """Ask whoever holds the lease to go; return whether there is such a lease."""
+    row = connection.execute(_SQL["ask_to_resign"].text, {"name": name, "shard": shard})
     return row.fetchone() is not None
 
 
 def read(connection: psycopg.Connection[Any], name: str | None = None) -> list[LeaseRow]:
     """Read the leases of an outbox, or all."""
     with connection.cursor(row_factory=class_row(LeaseRow)) as cursor:
-        return cursor.execute(SQL["read"].text, {"name": name}).fetchall()
+        return cursor.execute(_SQL["read"].text, {"name": name}).fetchall()
+
+
+def ready(connection: psycopg.Connection[Any]) -> None:
+    """Raise unless the table of leases is there."""
+    connection.execute(_SQL["ready"].text)

@@ -1,0 +1,1 @@
+"""What PostgreSQL remembers for everybody: who leads, what happened, what is written already."""
