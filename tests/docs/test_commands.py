@@ -14,11 +14,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.embedded import Servers
+from tests.support.pages import FENCE, PAGES, TUTORIAL
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = ROOT / "docs" / "tutorial.md"
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"Save this as `(\w+\.py)`[^`]*^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CI_COMMANDS = {"make demo", "make test", "make down"}
 LEADER = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import runpy
 import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -15,8 +14,9 @@ import yaml
 
 from harvest_dagster.harvest.reaper_yaml import load_reaper_yaml
 from scripts.reference import families
+from tests.support.paths import ROOT
 
-DEPLOY = Path(__file__).resolve().parents[2] / "docs" / "deploy"
+DEPLOY = ROOT / "docs" / "deploy"
 
 
 def read(name: str) -> list[Any]:

@@ -16,7 +16,8 @@ import yaml
 
 from harvest_dagster.config import load_settings
 from harvest_dagster.harvest.reaper_yaml import load_reaper_yaml
-from tests.docs.test_commands import FENCE, PAGES, ROOT
+from tests.support.pages import FENCE, PAGES
+from tests.support.paths import ROOT
 
 LANGUAGES = {"yaml", "toml", "ini"}
 BLOCKS = {

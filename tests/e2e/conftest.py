@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from harvest_dagster.embedded import Servers
-from tests.e2e.browser import browser, chromium
-from tests.e2e.dagster_dev import DagsterDev, dagster_dev
-from tests.e2e.project import Project, new_project, with_kafka_secret
+from tests.support.browser import browser, chromium
+from tests.support.dagster_dev import DagsterDev, dagster_dev
+from tests.support.project import Project, new_project, with_kafka_secret
 
 __all__ = ["browser", "chromium", "dagster_ui", "project"]
 

@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harvest_dagster.embedded import Servers
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LOCATION = {"assets", "definitions", "resources", "sensors"}
 
 

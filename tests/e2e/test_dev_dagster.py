@@ -10,9 +10,9 @@ import pytest
 
 from harvest_dagster.embedded import remembered
 from harvest_dagster.embedded.process import is_alive
-from tests.e2e.dagster_dev import DagsterDev, dagster_dev
-from tests.e2e.project import Project, copy_location
-from tests.e2e.ui import until
+from tests.support.dagster_dev import DagsterDev, dagster_dev
+from tests.support.project import Project, copy_location
+from tests.support.ui import until
 
 
 def left_of(running: DagsterDev) -> list[str]:

@@ -10,9 +10,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.e2e.dagster_dev import dagster_dev
-from tests.e2e.project import Project
-from tests.e2e.shop import (
+from tests.support.account import Reader
+from tests.support.dagster_dev import dagster_dev
+from tests.support.place import Place
+from tests.support.project import Project
+from tests.support.shop import (
     GAP_SECONDS,
     GOOD_TOUR,
     SENSOR,
@@ -26,9 +28,7 @@ from tests.e2e.shop import (
     reload,
     terminate,
 )
-from tests.e2e.ui import until
-from tests.integration.harvest.account import Reader
-from tests.integration.harvest.place import Place
+from tests.support.ui import until
 
 
 @pytest.fixture

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import save_screenshot
-from tests.e2e.dagster_dev import DagsterDev
-from tests.e2e.shop import GOOD_TOUR, SENSOR
-from tests.e2e.ui import Ui, until
-from tests.integration.harvest.place import Place
+from tests.support.browser import open_page, save_screenshot
+from tests.support.dagster_dev import DagsterDev
+from tests.support.place import Place
+from tests.support.shop import GOOD_TOUR, LARGE, SENSOR
+from tests.support.ui import until
 
 LOCATION = "/locations/__repository__@definitions.py"
 TOUR = "harvest_tour"
-LARGE = 9_000
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +88,6 @@ def test_what_the_outbox_tells(at_work: DagsterDev) -> None:
     names = {"backlog", "oldest seconds", "in flight", "published", "rate", "remarked", "parked"}
     assert found.keys() == names
     assert found["parked"] == 1
-
-
-def open_page(browser: Page, ui: Ui, path: str) -> None:
-    """Go to a page of the UI."""
-    browser.goto(f"{ui.url}{path}")
 
 
 def test_the_lineage(at_work: DagsterDev, browser: Page) -> None:

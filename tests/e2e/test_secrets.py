@@ -13,7 +13,7 @@ import sqlalchemy as sa
 import yaml
 from psycopg.sql import SQL, Identifier
 
-from tests.e2e.dagster_dev import DagsterDev
+from tests.support.dagster_dev import DagsterDev
 
 KAFKA_SETTING = "sasl.password"
 CONFIG = {"ops": {"orders": {"config": {"count": 3, "customers": 1}}}}

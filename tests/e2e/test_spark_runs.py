@@ -9,13 +9,12 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import save_screenshot
-from tests.e2e.dagster_dev import DagsterDev, dagster_dev
-from tests.e2e.project import Project
-from tests.e2e.shop import Shop
-from tests.e2e.test_pages import open_page
-from tests.e2e.ui import PARTITION, Ui, until
-from tests.integration.harvest.place import Place
+from tests.support.browser import open_page, save_screenshot
+from tests.support.dagster_dev import DagsterDev, dagster_dev
+from tests.support.place import Place
+from tests.support.project import Project
+from tests.support.shop import Shop
+from tests.support.ui import PARTITION, Ui, until
 
 pytestmark = pytest.mark.long
 

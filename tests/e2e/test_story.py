@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import save_screenshot
-from tests.e2e.dagster_dev import dagster_dev
-from tests.e2e.project import Project
-from tests.e2e.shop import GOOD_TOUR, Shop, worker
-from tests.e2e.test_pages import LARGE, open_page
-from tests.e2e.ui import until
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import Place, set_limit
-from tests.integration.harvest.place import until as soon
+from tests.support.account import judge, read
+from tests.support.browser import open_page, save_screenshot
+from tests.support.dagster_dev import dagster_dev
+from tests.support.place import Place, set_limit
+from tests.support.project import Project
+from tests.support.shop import GOOD_TOUR, LARGE, Shop, worker
+from tests.support.ui import until
+from tests.support.waiting import until as soon
 
 pytestmark = pytest.mark.long
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.dagster_dev import DagsterDev, dagster_dev
-from tests.e2e.project import Project, beside
-from tests.e2e.shop import (
+from tests.support.dagster_dev import DagsterDev, dagster_dev
+from tests.support.place import Place
+from tests.support.project import Project, beside
+from tests.support.shop import (
     GAP_SECONDS,
     GOOD_TOUR,
     Account,
@@ -18,8 +19,7 @@ from tests.e2e.shop import (
     longest_gap,
     one_leader_at_a_time,
 )
-from tests.e2e.ui import until
-from tests.integration.harvest.place import Place
+from tests.support.ui import until
 
 pytestmark = pytest.mark.long
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.answers import AssetEvent
-from tests.e2e.browser import save_screenshot
-from tests.e2e.dagster_dev import DagsterDev
+from tests.support.answers import AssetEvent
+from tests.support.browser import save_screenshot
+from tests.support.dagster_dev import DagsterDev
 
 COUNT = 12
 CONFIG = {"ops": {"orders": {"config": {"count": COUNT, "customers": 3}}}}

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
+
 UV = str(Path(sys.executable).parent / "uv")
 NOT_NEEDED = ("dagster", "pyspark", "psutil")
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.faults.conftest import busy, settle
-from tests.integration.harvest.place import a_while, until
+from tests.support.faults import busy, settle
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.load import Load
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import Process, Spawn
+    from tests.support.load import Load
+    from tests.support.place import Place
+    from tests.support.running import Process, Spawn
 
 LONG = pytest.mark.long
 

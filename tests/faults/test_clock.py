@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.conftest import BUSY, busy, settle
-from tests.faults.deliveries import DELIVERIES
-from tests.integration.harvest.place import a_while, until
+from tests.support.deliveries import DELIVERIES
+from tests.support.faults import BUSY, busy, settle
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.load import Load
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import Spawn, StartHarvest
+    from tests.support.load import Load
+    from tests.support.place import Place
+    from tests.support.running import Spawn, StartHarvest
 
 YEAR = 365 * 86_400.0
 JUMPS = (YEAR, -YEAR, 3600.0, -3600.0, 7.0, -7.0)

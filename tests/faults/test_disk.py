@@ -14,13 +14,13 @@ import pytest
 
 from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.owner import give
-from tests.faults.conftest import BUSY, settle
-from tests.faults.deliveries import DELIVERIES
-from tests.integration.harvest.place import a_while, until
+from tests.support.deliveries import DELIVERIES
+from tests.support.faults import BUSY, settle
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartHarvest
+    from tests.support.place import Place
+    from tests.support.running import StartHarvest
 
 SIZE = "8m"
 FULL = """

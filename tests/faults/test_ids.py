@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from harvest_dagster import Message, stash
-from tests.faults.conftest import busy
-from tests.faults.deliveries import BOTH
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import until
+from tests.support.account import judge, read
+from tests.support.deliveries import BOTH
+from tests.support.faults import busy
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import Spawn, StartHarvest, StartTour
+    from tests.support.place import Place
+    from tests.support.running import Spawn, StartHarvest, StartTour
 
 MILLION = 1_000_000
 INSERT = (

@@ -9,15 +9,15 @@ import pytest
 from confluent_kafka import KafkaException
 
 from harvest_dagster import Message
-from tests.faults.conftest import BUSY, settle
-from tests.integration.harvest.account import judge, judge_order, read
-from tests.integration.harvest.place import until
-from tests.integration.harvest.remains import producer_of, send
+from tests.support.account import judge, judge_order, read
+from tests.support.faults import BUSY, settle
+from tests.support.remains import producer_of, send
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.load import Load
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import RunningTour, StartTour
+    from tests.support.load import Load
+    from tests.support.place import Place
+    from tests.support.running import RunningTour, StartTour
 
 
 OTHERS_SECONDS = 20.0

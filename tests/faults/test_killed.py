@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.faults.conftest import busy, settle
-from tests.faults.deliveries import BOTH, DELIVERIES
-from tests.integration.harvest.account import PLAIN, read
-from tests.integration.harvest.load import Load
-from tests.integration.harvest.place import a_while, until
+from tests.support.account import PLAIN, read
+from tests.support.deliveries import BOTH, DELIVERIES
+from tests.support.faults import busy, settle
+from tests.support.load import Load
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
     from harvest_dagster.ledger.lease import Lease
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import Process, Spawn, StartHarvest, StartTour
+    from tests.support.place import Place
+    from tests.support.running import Process, Spawn, StartHarvest, StartTour
 
 CLIENTS = [
     pytest.param({}, id="hurries", marks=pytest.mark.long),

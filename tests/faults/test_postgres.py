@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.conftest import BUSY, database_set, locked, settle, terminate
-from tests.faults.deliveries import BOTH, DELIVERIES
-from tests.integration.harvest.place import a_while, until
+from tests.support.deliveries import BOTH, DELIVERIES
+from tests.support.faults import BUSY, database_set, locked, settle, terminate
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded import Servers
-    from tests.integration.harvest.load import Load
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import RunningTour, StartHarvest, StartTour
+    from tests.support.load import Load
+    from tests.support.place import Place
+    from tests.support.running import RunningTour, StartHarvest, StartTour
 
 
 def progress(running: RunningTour) -> None:

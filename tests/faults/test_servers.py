@@ -12,13 +12,14 @@ import pytest
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.process import is_alive
-from tests.faults.conftest import BUSY, hung, processes, settle
-from tests.integration.harvest.load import Load
-from tests.integration.harvest.place import Place, a_while, until
+from tests.support.faults import BUSY, hung, processes, settle
+from tests.support.load import Load
+from tests.support.place import Place
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import NewPlace
-    from tests.integration.harvest.running import StartHarvest
+    from tests.support.faults import NewPlace
+    from tests.support.running import StartHarvest
 
 Own = Callable[..., Servers]
 Fault = Callable[[Servers], None]

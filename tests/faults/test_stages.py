@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.conftest import BUSY, database_set, locked, settle, terminate
-from tests.faults.deliveries import BOTH, DELIVERIES
-from tests.integration.harvest.place import until
+from tests.support.deliveries import BOTH, DELIVERIES
+from tests.support.faults import BUSY, database_set, locked, settle, terminate
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded import Servers
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartHarvest
+    from tests.support.place import Place
+    from tests.support.running import StartHarvest
 
 LOCKED_ROWS = "SELECT FROM outbox FOR UPDATE"
 NEXT_CLAIMS = """

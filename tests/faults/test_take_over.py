@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.faults.conftest import settle
-from tests.integration.cli.conftest import reap
-from tests.integration.election.conftest import best_of_three
-from tests.integration.harvest.account import lanes
-from tests.integration.harvest.place import until
+from tests.support.account import lanes
+from tests.support.candidates import best_of_three
+from tests.support.faults import settle
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.integration.cli.conftest import Reap, Reaping
-    from tests.integration.harvest.load import Load
-    from tests.integration.harvest.place import Place
+    from tests.support.load import Load
+    from tests.support.place import Place
+    from tests.support.reaping import Reap, Reaping
 
-__all__ = ["reap"]
 BOUND_SECONDS = 7.0
 """Kafka's session, and one second."""
 

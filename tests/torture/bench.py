@@ -17,7 +17,8 @@ from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.place import Place, until
+from tests.support.place import Place
+from tests.support.waiting import until
 from tests.torture import lanes, ledger
 from tests.torture.account import COMMITTED, DRAIN_SECONDS, Account, Seen, recoveries, stops_of
 from tests.torture.candidates import Candidates

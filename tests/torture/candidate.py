@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from harvest_dagster.harvest.config import HarvestConfig
-from tests.integration.harvest.program import harvest
+from tests.support.programs.harvest import harvest
 from tests.torture.child import Line, job, listen
 from tests.torture.plants import plant
 from tests.torture.stamps import stamp

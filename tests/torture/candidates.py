@@ -14,7 +14,7 @@ import psutil
 import psycopg
 
 from harvest_dagster.ledger import lease as leases
-from tests.integration.harvest.place import Place
+from tests.support.place import Place
 from tests.torture.child import Child
 from tests.torture.trust import Trust, read_trust
 

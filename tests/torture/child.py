@@ -16,8 +16,9 @@ from typing import Any
 
 import psutil
 
+from tests.support.paths import ROOT
+
 Line = dict[str, Any]
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class Child:
@@ -32,7 +33,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                cwd=_ROOT,
+                cwd=ROOT,
                 start_new_session=True,
             )
         self.process = psutil.Process(self._popen.pid)

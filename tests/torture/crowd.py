@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.integration.harvest.place import Place
+from tests.support.place import Place
 from tests.torture.account import COMMITTED, PLAIN
 from tests.torture.child import Child
 from tests.torture.plan import Plan

@@ -16,12 +16,12 @@ import psycopg
 
 from harvest_dagster.embedded import Servers
 from harvest_dagster.ledger import lease as leases
-from tests.e2e import shop
-from tests.e2e.dagster_dev import DagsterDev, dagster_dev
-from tests.e2e.project import Project, copy_location
-from tests.e2e.shop import TOUR, Shop
-from tests.e2e.ui import ENDED, UiError
-from tests.integration.harvest.place import Place
+from tests.support import shop
+from tests.support.dagster_dev import DagsterDev, dagster_dev
+from tests.support.place import Place
+from tests.support.project import Project, copy_location
+from tests.support.shop import TOUR, Shop
+from tests.support.ui import ENDED, UiError
 from tests.torture.plan import RUN
 from tests.torture.trust import Trust
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.integration.harvest.place import until
+from tests.support.waiting import until
 from tests.torture.child import Child
 from tests.torture.proxy import HOST
 

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 from harvest_dagster.outbox import parked
 from harvest_dagster.outbox.parked import Choice
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.place import Place, set_limit
+from tests.support.place import Place, set_limit
 
 USUAL_LIMIT = 1_048_588
 

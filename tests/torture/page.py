@@ -16,9 +16,10 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from tests.support.paths import ROOT
 from tests.torture.table import Told, faults, runs, total
 
-_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "explanation"
+_FOLDER = ROOT / "docs" / "explanation"
 PAGE, KEPT = _FOLDER / "proof.md", _FOLDER / "proof.json"
 _WIDTH = 104
 _BEGIN, _END = "<!-- from proof.json -->", "<!-- until here -->"

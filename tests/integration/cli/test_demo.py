@@ -9,7 +9,7 @@ import pytest
 from harvest_dagster.embedded import Servers
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest
+    from tests.support.command import Harvest
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest
+    from tests.support.command import Harvest
 
 COMMANDS = [
     ("outbox", "create"),

@@ -9,7 +9,8 @@ import pytest
 from harvest_dagster import Message, stash
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest, Stashed
+    from tests.support.command import Harvest
+    from tests.support.databases import Stashed
 
 
 def make_old(connection: psycopg.Connection[Any]) -> None:

@@ -12,11 +12,13 @@ from confluent_kafka.admin import AdminClient
 from harvest_dagster import Message, stash
 from harvest_dagster.embedded import Servers
 from harvest_dagster.ledger import lease as leases
-from tests.integration.harvest.place import set_limit
+from tests.support.place import set_limit
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest, Stashed
-    from tests.integration.cli.conftest import MakeTopic, Published, Reap, Reaping, Until
+    from tests.support.command import Harvest
+    from tests.support.databases import Stashed
+    from tests.support.reaping import Reap, Reaping, Until
+    from tests.support.topics import MakeTopic, Published
 
 PARKED = """
 INSERT INTO harvest.parked (name, shard, id, create_time, kafka_topic, kafka_key, kafka_value,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest, Stashed
+    from tests.support.command import Harvest
+    from tests.support.databases import Stashed
 
 
 def test_counts(harvest: Harvest, stashed: Stashed) -> None:

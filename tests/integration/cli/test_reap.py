@@ -20,8 +20,9 @@ import pytest
 from harvest_dagster.embedded import Servers
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest
-    from tests.integration.cli.conftest import MakeTopic, Published, Reap, Reaping, Until
+    from tests.support.command import Harvest
+    from tests.support.reaping import Reap, Reaping, Until
+    from tests.support.topics import MakeTopic, Published
 
 SECRET = "hunter2"  # noqa: S105 - what must not be shown
 README = """\

@@ -9,7 +9,8 @@ import pytest
 from harvest_dagster import Message
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest, Stashed
+    from tests.support.command import Harvest
+    from tests.support.databases import Stashed
 
 LINES = """\
 {"topic": "orders", "key": "é", "value": {"total": 12.5}, "headers": {"a": "1"}}

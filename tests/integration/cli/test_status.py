@@ -9,8 +9,9 @@ from harvest_dagster import Message, stash
 from harvest_dagster.ledger import lease as leases
 
 if TYPE_CHECKING:
-    from tests.conftest import Harvest
-    from tests.integration.cli.conftest import MakeTopic, Reap, Until
+    from tests.support.command import Harvest
+    from tests.support.reaping import Reap, Until
+    from tests.support.topics import MakeTopic
 
 LEASE = """
 INSERT INTO harvest.lease VALUES ('outbox', 0, 7, gen_random_uuid(), 'host:1:a', now(), now(),

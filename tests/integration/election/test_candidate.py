@@ -17,10 +17,10 @@ from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.ledger import events, lease
 from harvest_dagster.outbox.veto import OutboxVeto
-from tests.integration.election.conftest import best_of_three
+from tests.support.candidates import best_of_three
 
 if TYPE_CHECKING:
-    from tests.integration.election.conftest import Start, Until
+    from tests.support.candidates import Start, Until
 
 Free = psycopg.Connection[Any]
 HAND_OVER_SECONDS = 2.0

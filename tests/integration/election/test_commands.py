@@ -14,7 +14,7 @@ from harvest_dagster.cli import main
 from harvest_dagster.ledger import events, lease
 
 if TYPE_CHECKING:
-    from tests.integration.election.conftest import Start, Until
+    from tests.support.candidates import Start, Until
 
 Free = psycopg.Connection[Any]
 Run = Callable[..., Result]

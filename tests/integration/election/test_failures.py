@@ -18,10 +18,10 @@ from harvest_dagster.errors import KafkaError, OutboxError
 from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.ledger import events, lease
 from harvest_dagster.ledger.lease import Lease
-from tests.integration.election.conftest import best_of_three
+from tests.support.candidates import best_of_three
 
 if TYPE_CHECKING:
-    from tests.integration.election.conftest import Spawn, Start, Until
+    from tests.support.candidates import Spawn, Start, Until
 
 Free = psycopg.Connection[Any]
 TERMINATE = """

@@ -24,9 +24,9 @@ def home(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def processes() -> Callable[[Path], list[str]]:
     """Find processes by any mention of a home, unlike the code under test does."""
-    return _processes
 
+    def find(home: Path) -> list[str]:
+        lines = (" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"]))
+        return [line for line in lines if str(home) in line]
 
-def _processes(home: Path) -> list[str]:
-    lines = (" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"]))
-    return [line for line in lines if str(home) in line]
+    return find

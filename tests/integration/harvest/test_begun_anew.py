@@ -11,11 +11,11 @@ from harvest_dagster import Message
 from harvest_dagster.outbox import parked
 from harvest_dagster.outbox.parked import Choice
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.place import until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 COLUMNS = "kafka_topic, kafka_key, kafka_value, kafka_header_keys, kafka_header_values"
 DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster.harvest.clients import connect
-from tests.integration.harvest.account import judge, read
+from tests.support.account import judge, read
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 SELECTABLE = 1024
 """`select` takes no descriptor from this number on."""

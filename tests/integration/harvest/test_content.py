@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster import Message
-from tests.integration.harvest.account import COMMITTED, PLAIN, Reader, judge, read
-from tests.integration.harvest.place import until
+from tests.support.account import COMMITTED, PLAIN, Reader, judge, read
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 HEADERS = (("a", "1"), ("a", "2"), ("ä", "wörld"), ("empty", ""))
 TEXTS = [

@@ -15,12 +15,13 @@ from harvest_dagster.harvest.delegate import Delegate
 from harvest_dagster.harvest.tours import TourRow
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import Lease
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import Place, until
-from tests.integration.harvest.remains import claim, producer_of, publish
+from tests.support.account import judge, read
+from tests.support.place import Place
+from tests.support.remains import claim, producer_of, publish
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.running import StartHarvest
+    from tests.support.running import StartHarvest
 
 Begin = Callable[[str], Delegate]
 

@@ -16,12 +16,12 @@ from harvest_dagster.harvest.events import (
     MeterRead,
 )
 from harvest_dagster.ledger import lease as leases
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import until
+from tests.support.account import judge, read
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartHarvest
+    from tests.support.place import Place
+    from tests.support.running import StartHarvest
 
 TERMINATE = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity

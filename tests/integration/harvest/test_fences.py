@@ -20,13 +20,13 @@ from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.fence import Fence
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.account import read
-from tests.integration.harvest.place import until
-from tests.integration.harvest.remains import claim
+from tests.support.account import read
+from tests.support.remains import claim
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 TABLES = ("outbox", "harvest.claim", "harvest.parked", "harvest.event", "harvest.retained")
 RECORD: Row = (1, "t", b"k", b"v", [], [], None, None)

@@ -9,11 +9,12 @@ import pytest
 from harvest_dagster.election.candidate import State
 from harvest_dagster.errors import HarvestStateError, KafkaError
 from harvest_dagster.harvest.harvest import Harvest
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import Place, a_while, until
+from tests.support.account import judge, read
+from tests.support.place import Place
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.running import StartHarvest
+    from tests.support.running import StartHarvest
 
 LINGERS = {"producer_kafka": {"linger.ms": 60_000}, "delivery": "at_least_once"}
 

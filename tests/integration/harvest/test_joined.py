@@ -12,10 +12,10 @@ from harvest_dagster.harvest.clients import Batching, Clients
 from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
 from harvest_dagster.harvest.recover import committed_batch
 from harvest_dagster.harvest.stage import Round
-from tests.integration.harvest.account import read
+from tests.support.account import read
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
+    from tests.support.place import Place
 
 IDENTITY = "this database"
 

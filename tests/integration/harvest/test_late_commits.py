@@ -12,12 +12,12 @@ import pytest
 
 from harvest_dagster import Message, stash
 from harvest_dagster.harvest import mark
-from tests.integration.harvest.account import judge, lanes, read
-from tests.integration.harvest.place import a_while, until
+from tests.support.account import judge, lanes, read
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import RunningTour, StartTour
+    from tests.support.place import Place
+    from tests.support.running import RunningTour, StartTour
 
 MUST_SECONDS = 1.0
 LINGERS = {"producer_kafka": {"linger.ms": 60_000}, "delivery": "at_least_once"}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harvest_dagster import Message, OutboxError
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import until
+from tests.support.account import judge, read
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 LINGERS = {"producer_kafka": {"linger.ms": 60_000}, "delivery": "at_least_once"}
 """Records are marked and given to the client, which keeps them to itself."""

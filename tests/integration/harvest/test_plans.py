@@ -12,13 +12,13 @@ import pytest
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.table import Sharding, Statements, statements_for
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import until
-from tests.integration.harvest.remains import claim
+from tests.support.account import judge, read
+from tests.support.remains import claim
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 RECORDS = 50_000
 ROWS = """

@@ -8,13 +8,13 @@ import pytest
 
 from harvest_dagster.harvest.recover import OFFSETS_KEPT_SECONDS
 from harvest_dagster.harvest.rounds import Before, RoundRun
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import until
-from tests.integration.harvest.remains import claim, producer_of, publish, send
+from tests.support.account import judge, read
+from tests.support.remains import claim, producer_of, publish, send
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 
 def test_published_claims_are_purged(place: Place, start_tour: StartTour) -> None:

@@ -10,12 +10,13 @@ import psycopg
 import pytest
 
 from harvest_dagster import Message
-from tests.integration.harvest.account import judge, lanes, read
-from tests.integration.harvest.place import a_while, set_limit, until
+from tests.support.account import judge, lanes, read
+from tests.support.place import set_limit
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 LARGE = b"x" * 3000

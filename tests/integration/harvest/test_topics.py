@@ -12,12 +12,12 @@ from confluent_kafka import Producer
 from harvest_dagster import Message
 from harvest_dagster.errors import ClockError
 from harvest_dagster.harvest import clients, mark
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import a_while, until
+from tests.support.account import judge, read
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartTour
+    from tests.support.place import Place
+    from tests.support.running import StartTour
 
 
 def mixed(place: Place, missing: str) -> tuple[list[Message], list[Message]]:

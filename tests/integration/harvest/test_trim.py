@@ -8,11 +8,11 @@ import pytest
 
 from harvest_dagster.harvest import trim
 from harvest_dagster.harvest.trim import Trimmer
-from tests.integration.harvest.place import a_while, until
+from tests.support.waiting import a_while, until
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
-    from tests.integration.harvest.running import StartHarvest
+    from tests.support.place import Place
+    from tests.support.running import StartHarvest
 
 OLD_EVENTS = """
     INSERT INTO harvest.event (name, shard, kind, at)

@@ -16,9 +16,8 @@ from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import candidacy, pulse
 from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
 from harvest_dagster.orchestration.pulse import Pulse
-from tests.integration.harvest.place import Place, place, until
-
-__all__ = ["place"]
+from tests.support.place import Place
+from tests.support.waiting import until
 
 SENSOR = "harvest_leader"
 

@@ -10,13 +10,10 @@ import psycopg
 from harvest_dagster.harvest.status import read_status
 from harvest_dagster.orchestration.checks import Verdict, table_verdict, verdicts
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.place import Place, place
-from tests.integration.harvest.running import start_tour
+from tests.support.place import Place
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.running import StartTour
-
-__all__ = ["place", "start_tour"]
+    from tests.support.running import StartTour
 
 TABLE = TableName("outbox")
 

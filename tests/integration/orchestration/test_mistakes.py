@@ -19,9 +19,8 @@ from harvest_dagster.orchestration.candidacy import candidacy_of
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.sensor import leader_sensor
 from harvest_dagster.orchestration.tour import tour_job
-from tests.integration.harvest.place import Place, place, until
-
-__all__ = ["place"]
+from tests.support.place import Place
+from tests.support.waiting import until
 
 # Dagster's own, where it sets up a resource that has resources.
 pytestmark = pytest.mark.filterwarnings("ignore:InitResourceContext:DeprecationWarning")

@@ -23,11 +23,10 @@ from harvest_dagster.orchestration import (
 )
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import op_name, operator_jobs
-from tests.conftest import Stashed
-from tests.integration.harvest.place import Place, place, until
-from tests.integration.harvest.running import StartHarvest, start_harvest
-
-__all__ = ["place", "start_harvest"]
+from tests.support.databases import Stashed
+from tests.support.place import Place
+from tests.support.running import StartHarvest
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.filterwarnings(  # Dagster's own, whenever a resource is inside another
     "ignore:InitResourceContext.dagster_run is deprecated:DeprecationWarning"

@@ -7,9 +7,7 @@ from typing import Any
 from harvest_dagster.harvest import meter
 from harvest_dagster.orchestration import OutboxResource
 from harvest_dagster.postgres.names import TableName
-from tests.integration.harvest.place import Place, place
-
-__all__ = ["place"]
+from tests.support.place import Place
 
 
 def plan(connection: Any) -> str:

@@ -17,7 +17,7 @@ from dagster._config import process_config, resolve_to_config_type
 
 from harvest_dagster.embedded import Servers
 from harvest_dagster.orchestration.storage import HarvestStorage
-from tests.databases import url_of
+from tests.support.databases import url_of
 
 
 @pytest.fixture(params=["", "?host=nowhere#/ %"])

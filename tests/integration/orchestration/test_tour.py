@@ -16,9 +16,7 @@ from harvest_dagster.orchestration import (
     OutboxResource,
     harvest_definitions,
 )
-from tests.integration.harvest.place import Place, place
-
-__all__ = ["place"]
+from tests.support.place import Place
 
 # Dagster's own, where it sets up a resource that has resources.
 pytestmark = pytest.mark.filterwarnings("ignore:InitResourceContext:DeprecationWarning")

@@ -15,7 +15,7 @@ from harvest_dagster.postgres.migrations import migrations, pending
 from harvest_dagster.postgres.names import TableName
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
+    from tests.support.databases import Stashed
 
 OUTBOX, GOHARVEST, NEW = map(TableName, ("outbox", "goharvest_outbox", "new"))
 

@@ -10,7 +10,7 @@ from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
+    from tests.support.databases import Stashed
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from harvest_dagster import Message
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
-    from tests.integration.outbox.conftest import Way
+    from tests.support.databases import Stashed
+    from tests.support.ways import Way
 
 either_table = pytest.mark.parametrize("table", ["outbox", "goharvest_outbox"])
 

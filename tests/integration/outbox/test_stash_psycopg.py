@@ -12,7 +12,7 @@ from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
+    from tests.support.databases import Stashed
 
 MESSAGES = [Message("orders", str(number), {"n": number}, {"h": "v"}) for number in range(3)]
 NAMES = ["shop.outbox", '"Mixed Case"', '"shop".";--"', '"quo""te.d"', '"{braces}"', '"a:b"']

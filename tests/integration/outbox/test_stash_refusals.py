@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from harvest_dagster import Message, MessageError, OutboxError, TransactionError, astash, stash
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
-    from tests.integration.outbox.conftest import Way
+    from tests.support.databases import Stashed
+    from tests.support.ways import Way
 
 GOOD = Message("orders", "7", "v")
 TOO_LARGE = Message("orders", "7", b"v" * 1_048_588)

@@ -12,8 +12,8 @@ from harvest_dagster.outbox.schema import to_native
 from harvest_dagster.postgres.names import TableName
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
-    from tests.integration.outbox.conftest import Way
+    from tests.support.databases import Stashed
+    from tests.support.ways import Way
 
 TABLE = TableName("goharvest_outbox")
 # As bytea's own text, this would be read as the one letter A.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from harvest_dagster.embedded import Servers
-from tests.conftest import SECURE_HOME
-from tests.integration.harvest.place import place
-from tests.integration.harvest.running import start_harvest, start_tour
-from tests.integration.security.secure import Secure, database_of, start
+from tests.support.place import place
+from tests.support.running import start_harvest, start_tour
+from tests.support.secure import Secure, database_of, start
+from tests.support.servers import SECURE_HOME
 
 __all__ = ["place", "start_harvest", "start_tour"]
 

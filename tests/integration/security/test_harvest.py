@@ -16,10 +16,11 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster import Message
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import Place, until
-from tests.integration.harvest.running import StartHarvest
-from tests.integration.security.secure import Secure
+from tests.support.account import judge, read
+from tests.support.place import Place
+from tests.support.running import StartHarvest
+from tests.support.secure import Secure
+from tests.support.waiting import until
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 TRANSACTIONS = ResourceType.TRANSACTIONAL_ID

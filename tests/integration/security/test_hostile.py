@@ -19,11 +19,13 @@ from harvest_dagster.outbox.privileges import give
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark.commit import Request, commit, last_written
-from tests.conftest import Harvest, Stashed
-from tests.hostile import TEXTS
-from tests.integration.harvest.account import judge, read
-from tests.integration.harvest.place import Place, until
-from tests.integration.harvest.running import StartHarvest
+from tests.support.account import judge, read
+from tests.support.command import Harvest
+from tests.support.databases import Stashed
+from tests.support.hostile import TEXTS
+from tests.support.place import Place
+from tests.support.running import StartHarvest
+from tests.support.waiting import until
 
 TABLE = """harvest"'; DROP TABLE outbox; --{table}"""
 

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
-from tests.conftest import Harvest
-from tests.integration.security.secure import EXPIRED, STRANGER, STRANGERS_CA, Secure
+from tests.support.command import Harvest
+from tests.support.secure import EXPIRED, STRANGER, STRANGERS_CA, Secure
 
 SECRET = "hunter2-hunter2"  # noqa: S105 - what must not be shown
 

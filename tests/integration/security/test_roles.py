@@ -17,10 +17,11 @@ from harvest_dagster.harvest import tours
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.outbox.privileges import GRANTS, Grant
 from harvest_dagster.postgres.names import TableName
-from tests.conftest import Harvest
-from tests.integration.harvest.account import read
-from tests.integration.harvest.place import Place, until
-from tests.integration.harvest.running import StartHarvest
+from tests.support.account import read
+from tests.support.command import Harvest
+from tests.support.place import Place
+from tests.support.running import StartHarvest
+from tests.support.waiting import until
 
 PASSWORD = "a-password-of-a-role"  # noqa: S105 - of roles made up for the test
 Roles = dict[str, str]

@@ -22,9 +22,10 @@ from harvest_dagster import Message, stash
 from harvest_dagster.embedded import ports
 from harvest_dagster.harvest import tours
 from harvest_dagster.ledger import lease as leases
-from tests.conftest import Harvest
-from tests.integration.harvest.place import Place, until
-from tests.integration.security.secure import Secure
+from tests.support.command import Harvest
+from tests.support.place import Place
+from tests.support.secure import Secure
+from tests.support.waiting import until
 
 YAML = """\
 harvest:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.embedded import Servers
-from tests.integration.security.secure import Secure
+from tests.support.secure import Secure
 
 
 @pytest.mark.parametrize("way", ["postgres", "postgres_mtls"])

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster.embedded import Servers
+from tests.support.paths import PROGRAMS, ROOT
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Rows
+    from tests.support.spark import Rows
 
-SCRIPT = Path(__file__).with_name("days.py")
-ROOT = SCRIPT.parents[3]
+SCRIPT = PROGRAMS / "spark_days.py"
 FILES = {"dagster/row_count", "seconds", "path", "sample"}
 MESSAGES = {"stashed", "seconds", "outbox", "ids", "sample", "topic"}
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Left, Rows
+from tests.support.paths import PROGRAMS
 
-CLIENT = Path(__file__).with_name("connect.py")
-DRIVER = Path(__file__).with_name("cluster.py")
+if TYPE_CHECKING:
+    from tests.support.spark import Left, Rows
+
+CLIENT = PROGRAMS / "spark_connect.py"
+DRIVER = PROGRAMS / "spark_cluster.py"
 COUNT = 20_000
 LONGEST_SECONDS = 300
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import psycopg
@@ -16,14 +15,15 @@ import pytest
 
 from harvest_dagster.spark import staging
 from harvest_dagster.spark.clean import clean
-from tests.integration.harvest.place import until
+from tests.support.paths import PROGRAMS
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Copies, Left, Rows
+    from tests.support.spark import Copies, Left, Rows
 
 pytestmark = pytest.mark.long
 
-WRITER = Path(__file__).with_name("writer.py")
+WRITER = PROGRAMS / "spark_writer.py"
 COUNT = 400_000
 TASKS = 2
 MESSAGES = "SELECT count(*) FROM outbox"

@@ -13,11 +13,10 @@ import sqlalchemy as sa
 from pyspark.sql import SparkSession
 
 from harvest_dagster.spark import transaction
-from tests.integration.harvest.account import read
-from tests.integration.harvest.place import Place
-from tests.integration.harvest.running import StartTour, start_tour
-
-__all__ = ["start_tour"]
+from tests.support.account import read
+from tests.support.paths import PROGRAMS
+from tests.support.place import Place
+from tests.support.running import StartTour
 
 
 def test_to_kafka(spark: SparkSession, place: Place, start_tour: StartTour) -> None:
@@ -40,7 +39,7 @@ def test_to_kafka(spark: SparkSession, place: Place, start_tour: StartTour) -> N
 @pytest.mark.long
 def test_no_password_in_sparks_ui(database: str, tmp_path: Path) -> None:
     """Neither Spark's UI and its API, nor what it logs, show the password."""
-    script = Path(__file__).with_name("ui.py")
+    script = PROGRAMS / "spark_ui.py"
     log = tmp_path / "log"
     with log.open("wb") as output:
         pages = subprocess.run(

@@ -28,11 +28,11 @@ from harvest_dagster.spark.moves import TableMoves, messages_move
 from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import make_plan
 from harvest_dagster.spark.staging import Column, Staging
-from tests.integration.harvest.place import until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
-    from tests.integration.spark.conftest import Copies, Left, Rows, Write
+    from tests.support.databases import Stashed
+    from tests.support.spark import Copies, Left, Rows, Write
 
 ONCE = "SELECT count(*), count(DISTINCT kafka_value) FROM outbox"
 

@@ -14,10 +14,10 @@ import pytest
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import ids
 from harvest_dagster.spark.ids import Ids, Sequence, sequence_of
-from tests.integration.spark.test_parts import PARTS, finish, plan, stage
+from tests.support.parts import PARTS, finish, plan, stage
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Rows
+    from tests.support.spark import Rows
 
 NAME = "public.outbox_id_seq"
 SEQUENCE = Sequence(NAME, "postgres")

@@ -13,11 +13,11 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from harvest_dagster import Message
-from tests.hostile import TEXTS
+from tests.support.hostile import TEXTS
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
-    from tests.integration.spark.conftest import Left, Rows, Write
+    from tests.support.databases import Stashed
+    from tests.support.spark import Left, Rows, Write
 
 TABLES = ["outbox", "goharvest_outbox"]
 

@@ -15,7 +15,7 @@ from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.read import OutboxReader
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Rows
+    from tests.support.spark import Rows
 
 
 def frame(spark: SparkSession, database: str, **options: Any) -> DataFrame:

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Left, Rows, Write
+    from tests.support.spark import Left, Rows, Write
 
 BEFORE = [
     (["1 AS value"], {"topic": "t"}, "column value is int; give string, binary or a struct"),

@@ -20,7 +20,7 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import register, transaction
-from tests.integration.harvest.place import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.long
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster.errors import MessageError
-from tests.integration.spark.test_parts import COUNT, PARTS, finish, plan, stage
+from tests.support.parts import COUNT, PARTS, finish, plan, stage
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Rows
+    from tests.support.spark import Rows
 
 
 @pytest.mark.parametrize("attach_from", [None, 1])

@@ -17,7 +17,7 @@ from harvest_dagster.spark.options import Options
 from harvest_dagster.spark.plan import make_plan
 
 if TYPE_CHECKING:
-    from tests.integration.spark.conftest import Left, Rows, Write
+    from tests.support.spark import Left, Rows, Write
 
 ONCE = "SELECT count(*), count(DISTINCT kafka_value) FROM outbox"
 

@@ -13,8 +13,8 @@ from harvest_dagster.errors import ConfigError, OutboxError
 from harvest_dagster.spark import transaction
 
 if TYPE_CHECKING:
-    from tests.conftest import Stashed
-    from tests.integration.spark.conftest import Left, Rows
+    from tests.support.databases import Stashed
+    from tests.support.spark import Left, Rows
 
 TABLE = """CREATE TABLE sales (
     day date, customer text, cents numeric(10, 2) NOT NULL, tags jsonb, names text[],

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from tests.integration.harvest.place import PARTITIONS, Place, place, until
+from tests.support.place import PARTITIONS, Place
+from tests.support.waiting import until
 from tests.torture.candidates import Candidates
 from tests.torture.ledger import create
 from tests.torture.proof import epoch_of
-
-__all__ = ["place"]
 
 DAY = 86_400.0
 

@@ -9,7 +9,7 @@ import pytest
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import InFlight, ParkedCount
 from harvest_dagster.orchestration.checks import Verdict, blind, verdicts
-from tests.unit.orchestration.statuses import lease, status, tour
+from tests.support.statuses import lease, status, tour
 
 WAITS: dict[str, Any] = {"backlog": Backlog(12, 40.0, exact=True)}
 

@@ -20,12 +20,12 @@ from dagster.components.core.package_entry import (
 )
 
 from harvest_dagster.orchestration import OutboxComponent
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.filterwarnings(  # Dagster's own, about how Dagster's own code uses it
     "ignore:InitResourceContext.dagster_run is deprecated:DeprecationWarning",
     "ignore::dagster_shared.utils.warnings.BetaWarning",
 )
-ROOT = Path(__file__).resolve().parents[3]
 TYPE = "harvest_dagster.orchestration.OutboxComponent"
 ATTRIBUTES = {
     "key": "shop",

@@ -16,7 +16,7 @@ from harvest_dagster.orchestration.checks import Verdict, verdicts
 from harvest_dagster.orchestration.cursor import Cursor, Pace, pace_of
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.report import AssetEvent, Reporter
-from tests.unit.orchestration.statuses import event, status, tour
+from tests.support.statuses import event, status, tour
 
 NAMES = Names("harvest")
 

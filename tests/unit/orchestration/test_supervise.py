@@ -20,7 +20,7 @@ from harvest_dagster.orchestration.names import (
     Names,
 )
 from harvest_dagster.orchestration.supervise import Step, Supervisor
-from tests.unit.orchestration.statuses import lease, status, tour
+from tests.support.statuses import lease, status, tour
 
 NAMES = Names("harvest")
 TABLE = "localhost:5432/shop/public/outbox"

@@ -8,11 +8,11 @@ from psycopg.sql import SQL
 from harvest_dagster.postgres.migrations import migrations
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import Statement, statements
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[3] / "harvest_dagster"
 FILES = sorted(
-    path.relative_to(ROOT.parent)
-    for path in ROOT.rglob("*.sql")
+    path.relative_to(ROOT)
+    for path in (ROOT / "harvest_dagster").rglob("*.sql")
     if path.parent.name != "migrations"
 )
 
@@ -64,7 +64,7 @@ def test_places(loaded: dict[str, Statement], table: TableName | SQL, written: s
 def test_every_statement_is_found(file: Path) -> None:
     """Every heading of our own files makes a statement that is not empty, each name once."""
     found = statements(".".join(file.parent.parts), file.name)
-    headings = [line for line in (ROOT.parent / file).read_text().splitlines() if line[:3] == "-- "]
+    headings = [line for line in (ROOT / file).read_text().splitlines() if line[:3] == "-- "]
     assert len(found) == len(headings)
     assert all(statement.text for statement in found.values())
 

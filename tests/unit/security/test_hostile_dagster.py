@@ -11,8 +11,8 @@ from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.sensor import told_tick
 from harvest_dagster.orchestration.supervise import Step
 from harvest_dagster.orchestration.tour import described
-from tests.hostile import TEXTS
-from tests.unit.orchestration.statuses import event, lease, status, tour
+from tests.support.hostile import TEXTS
+from tests.support.statuses import event, lease, status, tour
 
 CONFIG = HarvestConfig.model_validate(
     {"base_kafka": {"bootstrap.servers": "a:1"}, "postgres": "host=a"}

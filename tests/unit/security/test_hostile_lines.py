@@ -33,7 +33,7 @@ from harvest_dagster.postgres.names import TableName, quoted
 from harvest_dagster.postgres.refusals import told as postgres_told
 from harvest_dagster.spark.options import Options
 from harvest_dagster.text import one_line, printable
-from tests.hostile import TEXTS
+from tests.support.hostile import TEXTS
 
 LOGGER = logging.getLogger("harvest_dagster.test")
 NOW = datetime.now(UTC)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.harvest.place import Place, until
+from tests.support.place import Place
+from tests.support.waiting import until
 from tests.torture.candidates import Candidates
 
 NOWHERE = {"base_kafka": {"bootstrap.servers": "127.0.0.1:1"}, "postgres": "host=127.0.0.1 port=1"}

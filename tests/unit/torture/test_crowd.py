@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.integration.harvest.place import Place, until
+from tests.support.place import Place
+from tests.support.waiting import until
 from tests.torture import plan as plans
 from tests.torture.crowd import Crowd
 

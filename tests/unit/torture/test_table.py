@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from tests.support.torture import KEPT, readers
 from tests.torture.table import faults, runs
-from tests.unit.torture.test_broken import KEPT, readers
 
 FAULT = {"count": 3, "lasted_median": 1.0, "worst": 9.5, "alone": 2, "alone_each": [2.5, 1.5]}
 MORE = {"count": 1, "lasted_median": 1.0, "worst": 7.0, "alone": 1, "alone_each": [7.0]}

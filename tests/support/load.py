@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from tests.integration.harvest.place import Place
+from tests.support.place import Place
 
 
 class Load:

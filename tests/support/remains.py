@@ -11,7 +11,7 @@ from harvest_dagster import Message
 from harvest_dagster.ledger.lease import Lease
 
 if TYPE_CHECKING:
-    from tests.integration.harvest.place import Place
+    from tests.support.place import Place
 
 
 def claim(place: Place, lease: Lease, batch: int, first: int, last: int, age: float = 0) -> None:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +20,9 @@ from harvest_dagster.harvest.events import Event, MeterRead
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.tour import Tour
 from harvest_dagster.ledger.lease import Lease
+from tests.support.paths import PROGRAMS
 
-PROGRAM = Path(__file__).with_name("program.py")
+PROGRAM = PROGRAMS / "harvest.py"
 STOP_SECONDS = 20.0
 
 

@@ -15,8 +15,8 @@ import psutil
 
 from harvest_dagster.embedded import ports, remembered
 from harvest_dagster.embedded.process import is_alive
-from tests.e2e.project import Project
-from tests.e2e.ui import Ui, until
+from tests.support.project import Project
+from tests.support.ui import Ui, until
 
 START_SECONDS = 400.0
 STOP_SECONDS = 150.0

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.support.ui import Ui
+
 # Read now: no test sees what begins with HARVEST_.
 SCREENSHOTS = os.environ.get("HARVEST_SCREENSHOTS")
 WIDE = {"width": 1600, "height": 1000}
@@ -54,3 +56,8 @@ def save_screenshot(page: Page, name: str) -> None:
         for place in _UNFINISHED:
             expect(page.locator(place)).to_have_count(0)
         page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+
+
+def open_page(browser: Page, ui: Ui, path: str) -> None:
+    """Go to a page of the UI."""
+    browser.goto(f"{ui.url}{path}")

@@ -1,4 +1,4 @@
-"""A Spark driver in a process of its own, on a cluster: `python cluster.py HOW URL COUNT`.
+"""A Spark driver in a process of its own, on a cluster: `python spark_cluster.py HOW URL COUNT`.
 
 killed       an executor is killed half-way through its first task
 speculated   a task's first attempt hangs half-way, and Spark runs it a second time meanwhile

@@ -1,4 +1,4 @@
-"""Materialize the shop's Spark assets, a day twice: `python days.py FOLDER`, in its own process.
+"""Materialize the shop's Spark assets, a day twice: `python spark_days.py FOLDER`.
 
 Prints, as JSON, what each materialization of `payment_feed` has stashed, and which metadata each
 asset reports.

@@ -1,4 +1,4 @@
-"""A Spark driver in a process of its own, for a test to kill: `python writer.py HOW URL COUNT`.
+"""A Spark driver for a test to kill: `python spark_writer.py HOW URL COUNT`.
 
 transaction   a table and messages
 format        messages alone, by `format("outbox")`

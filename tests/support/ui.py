@@ -8,8 +8,8 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tests.e2e import answers, graphql
-from tests.e2e.answers import Asset, AssetEvent, Check, LogLine, Run, Tick
+from tests.support import answers, graphql
+from tests.support.answers import Asset, AssetEvent, Check, LogLine, Run, Tick
 
 T = TypeVar("T")
 

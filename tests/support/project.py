@@ -15,9 +15,9 @@ import psycopg
 import yaml
 
 from harvest_dagster.embedded import Servers
-from tests.databases import new_database
+from tests.support.databases import new_database
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("assets", "resources", "sensors")
 _KAFKA_SECRET = "SHOP_KAFKA_PASSWORD"  # noqa: S105 - a variable's name
 FILES = ("definitions.py", "workspace.yaml", "dagster.yaml")

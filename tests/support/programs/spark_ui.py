@@ -1,4 +1,4 @@
-"""Write with Spark's UI on, and print what it shows: `python ui.py URL`."""
+"""Write with Spark's UI on, and print what it shows: `python spark_ui.py URL`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch, stream and transaction over Spark Connect: `python connect.py URL FOLDER`, as a client.
+"""Batch, stream and transaction by a client of Spark Connect: `python spark_connect.py URL FOLDER`.
 
 With an empty URL the settings name PostgreSQL, to the client and to Spark's server. Prints what the
 server's UI shows.

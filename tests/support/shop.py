@@ -14,15 +14,17 @@ from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.tours import TourRow
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
-from tests.e2e.dagster_dev import DagsterDev
-from tests.e2e.ui import POLL, until
-from tests.integration.harvest.account import Reader, judge
-from tests.integration.harvest.load import Load
-from tests.integration.harvest.place import Place
+from tests.support.account import Reader, judge
+from tests.support.dagster_dev import DagsterDev
+from tests.support.load import Load
+from tests.support.place import Place
+from tests.support.ui import POLL, until
 
 SENSOR, TOUR = "harvest_leader", "harvest_tour"
 GOOD_TOUR = "tour running for"
 PATIENCE_SECONDS = 120.0
+LARGE = 9_000
+"""More bytes than a narrow topic of these tests takes."""
 GAP_SECONDS = 20.0
 """For so long at most nothing is delivered, whatever of Dagster's has died."""
 

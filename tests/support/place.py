@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -23,29 +22,14 @@ from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import Lease
-from tests.integration.harvest.account import Reader
+from tests.support.account import Reader
+from tests.support.waiting import DEADLINE_SECONDS, until
 
 PARTITIONS = 4
-DEADLINE_SECONDS = 30.0
 _WAITING = """
     SELECT pid FROM pg_stat_activity
      WHERE wait_event_type = 'Lock' AND application_name LIKE %s AND datname = current_database()
 """
-
-
-def until(true: Callable[[], Any], seconds: float = DEADLINE_SECONDS, what: str = "") -> float:
-    """Wait until something holds; tell how long that took."""
-    start = time.monotonic()
-    while not true():
-        assert time.monotonic() - start < seconds, f"not within {seconds} s: {what}"
-        time.sleep(0.01)
-    return time.monotonic() - start
-
-
-def a_while(seconds: float = 0.5) -> None:
-    """Let whatever goes round go round some times, where there is nothing to see of it."""
-    end = time.monotonic() + seconds
-    until(lambda: time.monotonic() > end)
 
 
 def set_limit(admin: AdminClient, topic: str, size: int, seconds: float = 10.0) -> None:

@@ -1,0 +1,6 @@
+"""Places to harvest at, and harvests at work."""
+
+from tests.support.place import place
+from tests.support.running import start_harvest, start_tour
+
+__all__ = ["place", "start_harvest", "start_tour"]
