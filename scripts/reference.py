@@ -26,6 +26,7 @@ from harvest_dagster.harvest import events
 from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits
 from harvest_dagster.harvest.durations import format_duration
 from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.harvesting import FIGURES
 from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.harvest.reaper_yaml import NAMES
 from harvest_dagster.ledger.events import KINDS as LEASE_KINDS
@@ -66,7 +67,9 @@ _STAGES = (
     "harvest.publish_at_least_once",
     "harvest.purge",
     "harvest.recover",
-    "harvest.delegate",
+    "work.led",
+    "work.runner",
+    "work.delegate",
     "orchestration.candidacy",
 )
 
@@ -189,14 +192,17 @@ def figures() -> Iterator[str]:
 
 def families() -> list[Metric]:
     """The figures, as a leader exports them."""
-    total = SimpleNamespace(published=1, purged=1, remarked=1, parked=1)
+    one = dict.fromkeys([figure.name for figure in FIGURES], 1)
+    runner = SimpleNamespace(
+        led=SimpleNamespace(name="outbox", figures=FIGURES, candidate=SimpleNamespace(shards=1)),
+        figures=lambda _shard: one,
+        leads=lambda _shard: True,
+        lease=lambda _shard: SimpleNamespace(epoch=1),
+    )
     leader = SimpleNamespace(
-        config=SimpleNamespace(name="outbox", shards=1),
+        config=SimpleNamespace(name="outbox"),
+        runner=runner,
         shards=(0,),
-        totals=lambda _shard: total,
-        is_leader=lambda _shard: True,
-        in_flight=lambda _shard: 1,
-        epoch=lambda _shard: 1,
         backlog=SimpleNamespace(records=1, oldest_seconds=1.0),
     )
     return list(HarvestCollector(cast("Harvest", leader)).collect())

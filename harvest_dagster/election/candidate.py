@@ -2,7 +2,7 @@
 
 Candidates join one consumer group on the leader topic; whoever Kafka gives partition n to leads
 shard n. Kafka decides; the lease row in PostgreSQL shows the decision, and its epoch fences with
-it.
+it. Where no Kafka is asked, who comes first leads: see `first_come`.
 
     your thread         start() stop()           leads() trusted() lease()
                                |                           |
@@ -39,6 +39,7 @@ import os
 import socket
 import threading
 import uuid
+from collections.abc import Callable
 from enum import StrEnum
 
 from harvest_dagster.election.dispatcher import Dispatcher, Listener
@@ -71,8 +72,13 @@ class State(StrEnum):
 class Candidate:
     """Stands for election from `start` to `stop`, through any failure that may pass."""
 
-    def __init__(self, settings: CandidateSettings, listener: Listener) -> None:
-        self.settings = settings
+    def __init__(
+        self,
+        settings: CandidateSettings,
+        listener: Listener,
+        on_failure: Callable[[BaseException], None] = lambda _failure: None,
+    ) -> None:
+        self.settings, self._on_failure = settings, on_failure
         label = settings.label or f"{socket.gethostname()}:{os.getpid()}"
         self.holder = f"{label}:{uuid.uuid4().hex[:6]}"
         self.failure: BaseException | None = None
@@ -160,12 +166,13 @@ class Candidate:
         try:
             self._registry.ready()
             self._trouble.over("postgres")
-            ensure_topic(
-                settings.kafka,
-                settings.leader_topic,
-                settings.shards,
-                within_seconds=_REACH_SECONDS,
-            )
+            if settings.kafka:
+                ensure_topic(
+                    settings.kafka,
+                    settings.leader_topic,
+                    settings.shards,
+                    within_seconds=_REACH_SECONDS,
+                )
         except UNAVAILABLE as error:
             self._trouble.report("postgres", f"PostgreSQL: {told(error)}")
             return False
@@ -187,4 +194,5 @@ class Candidate:
         if self.failure is None:
             _LOGGER.error("the candidate of %s ends: %s", self.settings.name, one_line(error))
             self.failure = error
+            self._on_failure(error)
         self._stop.set()

@@ -34,12 +34,15 @@ class Registry:
         """Make sure that PostgreSQL answers and has the schema."""
         self._ask(lease.ready)
 
-    def acquire(self, shard: int, seconds: float) -> Lease:
-        """Take the lease of a shard under a new epoch, for what is left of Kafka's session."""
-        of = self._settings
-        return self._ask(
-            lambda c: lease.acquire(c, of.name, shard, self._holder, seconds, veto=of.veto)
-        )
+    def acquire(self, shard: int, seconds: float) -> Lease | None:
+        """Take the lease of a shard under a new epoch, for what is left of the session.
+
+        Return None where Kafka is not asked, and somebody has it.
+        """
+        of, who = self._settings, self._holder
+        if not of.kafka:
+            return self._ask(lambda c: lease.take(c, of.name, shard, who, seconds, veto=of.veto))
+        return self._ask(lambda c: lease.acquire(c, of.name, shard, who, seconds, veto=of.veto))
 
     def renew(self, held: Lease, seconds: float) -> tuple[Lease, Renewal]:
         """Put the end of a lease off, likewise; tell the lease as it is now."""

@@ -13,7 +13,9 @@ from harvest_dagster.ledger.lease import Veto
 class CandidateSettings:
     """Where a candidate stands, for what, and how long a lost one can go unnoticed.
 
-    A leader trusts a proof for `session_timeout_ms` less `margin_seconds`; Kafka replaces it after
+    Without `kafka` nobody is asked who leads: who comes first does, as long as it renews its lease.
+
+    A leader trusts a proof for `session_timeout_ms` less `margin_seconds`; it is replaced after
     the whole of `session_timeout_ms`. `drain_seconds` is the longest that a revoked leader may take
     to finish; `rest_seconds` is how long one that was asked to resign stays away. A `label` names
     the holder of the lease, instead of this machine and process. The `veto` says what else may keep
@@ -21,10 +23,10 @@ class CandidateSettings:
     """
 
     name: str
-    leader_topic: str
-    leader_group: str
     postgres_url: str = field(repr=False)
-    kafka: KafkaConfig = field(repr=False)
+    leader_topic: str = ""
+    leader_group: str = ""
+    kafka: KafkaConfig = field(default_factory=dict, repr=False)
     label: str | None = None
     veto: Veto | None = None
     shards: int = 1
@@ -35,7 +37,8 @@ class CandidateSettings:
     rest_seconds: float = 4.0
 
     def __post_init__(self) -> None:
-        for key in ("name", "leader_topic", "leader_group"):
+        names = ("name",) if not self.kafka else ("name", "leader_topic", "leader_group")
+        for key in names:
             if not getattr(self, key):
                 raise ConfigError(f"{key} is empty; give it a name")
         if self.shards < 1:

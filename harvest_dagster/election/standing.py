@@ -11,6 +11,7 @@ from psycopg.errors import LockNotAvailable
 
 from harvest_dagster.clock import now
 from harvest_dagster.election.dispatcher import Dispatcher
+from harvest_dagster.election.first_come import FirstCome
 from harvest_dagster.election.group import Group, is_expelled, is_rebalance, is_topic_gone
 from harvest_dagster.election.registry import Registry
 from harvest_dagster.election.settings import CandidateSettings
@@ -56,7 +57,7 @@ class Standing:
         self._database_failed_at: float | None = None
         self._leave: str | None = None
         self._revoking: dict[int, threading.Event] = {}
-        self._group = Group(settings, self._assigned, self._revoked, self._lost)
+        self._group = self._join()
 
     def serve(self, stop: threading.Event) -> str:
         """Stand until stopped, or until it is better to leave; tell why it ended."""
@@ -70,6 +71,11 @@ class Standing:
         reason = self._leave or STOPPED
         self._revoke(self._terms.shards(), reason)
         return reason
+
+    def _join(self) -> Group | FirstCome:
+        if not self._settings.kafka:
+            return FirstCome(self._settings)
+        return Group(self._settings, self._assigned, self._revoked, self._lost)
 
     def close(self) -> None:
         """Leave the group; what is still held, because something failed, is lost."""
@@ -142,7 +148,7 @@ class Standing:
         if until <= now():
             return  # by a proof that took so long a term would be over before it begins
         lease = self._registry.acquire(shard, self._left(until))
-        if self._terms.begin(lease, until):
+        if lease is not None and self._terms.begin(lease, until):
             self._dispatcher.acquired(lease)
 
     def _renew(self, held: Lease, until: float) -> None:

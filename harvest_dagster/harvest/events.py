@@ -84,7 +84,7 @@ Event: TypeAlias = "LeaderAcquired | LeaderRefreshed | LeaderRevoked | LeaderFen
 Handler: TypeAlias = "Callable[[Event], None]"
 
 
-class Dispatcher:
+class HandlerThread:
     """Calls the handler on a thread of its own, so that its delay costs nobody the lease."""
 
     def __init__(self, handler: Handler) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -19,7 +20,7 @@ def park(
     connection: psycopg.Connection[Any],
     sql: Statements,
     fence: Fence,
-    rejected: list[tuple[Row, str]],
+    rejected: Sequence[tuple[Row, str]],
     *,
     hold_keys: bool,
 ) -> int:

@@ -20,11 +20,11 @@ from typing import Any
 import psycopg
 
 from harvest_dagster.election.resign import led
-from harvest_dagster.harvest import tours
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.events import read as read_events
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.work import tours
 
 _IN_FLIGHT = statements("harvest_dagster.harvest", "remark.sql")["in_flight"].text
 _KINDS = ("remarked", "ambiguous")

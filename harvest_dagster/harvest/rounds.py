@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from confluent_kafka import OFFSET_INVALID, TopicPartition
 
-from harvest_dagster.harvest.batch import Window
+from harvest_dagster.harvest.batch import Row, Window
 from harvest_dagster.harvest.clients import Batching, Clients, connect, is_compressed
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.mark import Marker, MarkLimits
@@ -50,7 +50,7 @@ class Before:
 
     reason: str = "the last leader ended"
     careful: bool = False
-    rejected: list[Any] = field(default_factory=list)
+    rejected: Sequence[tuple[Row, str]] = ()
     held_topics: dict[str, str] = field(default_factory=dict)
     small_batches: bool = False
 
@@ -107,7 +107,9 @@ class RoundRun:
         publisher: ExactlyOncePublisher | AtLeastOncePublisher,
         purger: Purger,
     ) -> None:
-        named = {"mark": marker, "publish": publisher, "purge": purger}
+        named: dict[str, Any] = {"mark": marker, "publish": publisher}
+        if isinstance(publisher, ExactlyOncePublisher):  # the other one purges itself
+            named["purge"] = purger
         threads = [self.flow.start(n, _bound(stage.run, self.flow)) for n, stage in named.items()]
         while any(thread.is_alive() for thread in threads) and not self.flow.halted.is_set():
             threads[-1].join(_LOOK_SECONDS)

@@ -18,7 +18,7 @@ A round of the stages ends in one of three ways:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from harvest_dagster.errors import FencedError
@@ -31,6 +31,9 @@ class RemarkError(Exception):
     `careful` asks that the next round sends each record by itself; `held_topics` are set aside.
     """
 
+    rejected: Sequence[tuple[Row, str]] = ()
+    """Records that Kafka will never take, each with the reason."""
+
     def __init__(
         self, reason: str, *, careful: bool = False, held_topics: dict[str, str] | None = None
     ) -> None:
@@ -38,13 +41,18 @@ class RemarkError(Exception):
         self.careful = careful
         self.held_topics = held_topics or {}
 
+    @property
+    def is_progress(self) -> bool:
+        """Whether the next round finds or parks what was refused: no other key need wait."""
+        return self.careful or bool(self.rejected)
+
 
 class RejectedError(RemarkError):
     """Kafka will never take these records: they are to be parked, and all else marked again."""
 
     def __init__(self, rejected: list[tuple[Row, str]]) -> None:
         super().__init__(f"{len(rejected)} rejected: {rejected[0][1]}")
-        self.rejected = rejected
+        self.rejected: list[tuple[Row, str]] = rejected
 
 
 class Round:

@@ -8,9 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
-from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.meter import Backlog, read_backlog
-from harvest_dagster.harvest.tours import TourRow
 from harvest_dagster.ledger import lease
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.events import read as read_events
@@ -19,6 +17,8 @@ from harvest_dagster.outbox.parked import COUNTED, held_keys, reasons
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.work import tours
+from harvest_dagster.work.tours import TourRow
 
 _SQL = statements("harvest_dagster.harvest", "status.sql")
 

@@ -37,7 +37,7 @@ from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.rounds import Before, RoundRun
-from harvest_dagster.harvest.stage import RejectedError, RemarkError
+from harvest_dagster.harvest.stage import RemarkError
 from harvest_dagster.kafka import refusals as kafka_refusals
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.fence import Fence
@@ -74,10 +74,10 @@ class Tour:
         config: HarvestConfig,
         lease: Lease,
         trusted: Callable[[], bool],
-        on_refreshed: Callable[[Lease], None] = lambda _lease: None,
+        refreshed: Callable[[Lease], None] = lambda _lease: None,
     ) -> None:
         self._config, self.lease = config, lease
-        self._trusted, self._on_refreshed = trusted, on_refreshed
+        self._trusted, self._refreshed = trusted, refreshed
         self._before = Before()
         self._ended = Totals()
         self._current: RoundRun | None = None
@@ -100,13 +100,26 @@ class Tour:
         return current.recovery if current else None
 
     @property
+    def found(self) -> dict[str, int] | None:
+        """What the last leader had left: how much was published already, and what is remarked."""
+        recovery = self.recovery
+        if recovery is None:
+            return None
+        return {"published": recovery.purged, "remarked": recovery.remarked}
+
+    @property
     def in_flight(self) -> int:
         """How many records are marked, and not purged yet."""
         current = self._current
         return current.window.records if current else 0
 
     @property
-    def held_topics(self) -> dict[str, str]:
+    def figures(self) -> dict[str, int]:
+        """What was done so far, and what is in flight."""
+        return {**asdict(self.totals), "in_flight": self.in_flight}
+
+    @property
+    def held(self) -> dict[str, str]:
         """The topics that can't be published to just now, each with the reason."""
         return dict(self._before.held_topics)
 
@@ -115,12 +128,11 @@ class Tour:
         current = self._current
         return current.window.keys() if current else set()
 
-    def run(self) -> Totals:
+    def run(self) -> None:
         """Harvest until the lease ends; raise FencedError if it was lost."""
         self._record("tour_started", {"holder": self.lease.holder})
         self._harvest()
         self._record("tour_ended", asdict(self.totals))
-        return self.totals
 
     def drain(self, seconds: float) -> None:
         """Mark no more, and end when all that is marked has gone out, or the time is over.
@@ -151,11 +163,12 @@ class Tour:
             try:
                 self._run_round()
             except _RECOVERABLE as failure:
-                _log.warning("the round ended early, and is begun anew: %s", _line(failure))
-                if not _is_progress(failure):
+                remark = _remark(failure)
+                _log.warning("the round ended early, and is begun anew: %s", remark)
+                if not remark.is_progress:
                     failures = 0 if time.monotonic() - started > _SOUND_SECONDS else failures + 1
                     self._ending.wait(min(pause * 2 ** max(failures - 1, 0), _LONGEST_PAUSE))
-                self._refresh(failure)
+                self._refresh(remark)
         if self._aborted:
             raise FencedError("the lease was lost")
 
@@ -178,26 +191,26 @@ class Tour:
             small_batches=self._before.small_batches or self._before.careful,
         )
 
-    def _refresh(self, failure: BaseException) -> None:
+    def _refresh(self, remark: RemarkError) -> None:
         """Take a new epoch, so that nothing of the failed round can write any more."""
         tried: list[UUID] = []
         while not self._ending.is_set():
             with suppress(psycopg.Error), connect(self._config, "refresh") as connection:
-                new = leases.refresh(connection, self.lease, _line(failure), tried)
-                self._go_on_under(new, failure)
+                new = leases.refresh(connection, self.lease, one_line(remark), tried)
+                self._go_on_under(new, remark)
                 return
             self._ending.wait(self._config.limits.io_error_backoff)
 
-    def _go_on_under(self, lease: Lease, failure: BaseException) -> None:
+    def _go_on_under(self, lease: Lease, remark: RemarkError) -> None:
         self.lease = lease
-        self._on_refreshed(lease)
-        held: dict[str, str] = getattr(failure, "held_topics", {})
+        self._refreshed(lease)
+        held = remark.held_topics
         for topic in held.keys() - self._before.held_topics.keys():
             self._record("held", {"topic": topic, "reason": held[topic]})
         self._before = Before(
-            reason=_line(failure),
-            careful=getattr(failure, "careful", False),
-            rejected=getattr(failure, "rejected", []),
+            reason=one_line(remark),
+            careful=remark.careful,
+            rejected=remark.rejected,
             held_topics=self._before.held_topics | held,
             small_batches=self._before.small_batches,
         )
@@ -205,11 +218,6 @@ class Tour:
     def _record(self, kind: str, detail: dict[str, object]) -> None:
         with suppress(psycopg.Error), connect(self._config, "event") as connection:
             Fence(self.lease).note(connection, kind, detail)
-
-
-def _is_progress(failure: BaseException) -> bool:
-    """Tell whether the next round finds or parks what was refused: no other key need wait."""
-    return isinstance(failure, RejectedError) or getattr(failure, "careful", False)
 
 
 def _add(totals: Totals, run: RoundRun) -> None:
@@ -220,9 +228,12 @@ def _add(totals: Totals, run: RoundRun) -> None:
         setattr(totals, name, getattr(totals, name) + run.counts(name))
 
 
-def _line(failure: BaseException) -> str:
+def _remark(failure: BaseException) -> RemarkError:
+    """Return why the batches in flight are given up, whatever has failed."""
+    if isinstance(failure, RemarkError):
+        return failure
     if isinstance(failure, psycopg.Error):
-        return refusals.told(failure)
+        return RemarkError(refusals.told(failure))
     if isinstance(failure, KafkaException):
-        return kafka_refusals.told(failure)
-    return one_line(failure)
+        return RemarkError(kafka_refusals.told(failure))
+    return RemarkError(one_line(failure))

@@ -99,20 +99,32 @@ def acquire(
         veto.refuse(connection)
     lease = _acquire(connection, name, shard, holder, ttl_seconds, whoever=True)
     assert lease is not None  # noqa: S101 - whoever has it
-    return lease if veto is None else _vetted(connection, lease, veto)
+    return _vetted(connection, lease, veto)
 
 
 def take(
-    connection: psycopg.Connection[Any], name: str, shard: int, holder: str, ttl_seconds: float
+    connection: psycopg.Connection[Any],
+    name: str,
+    shard: int,
+    holder: str,
+    ttl_seconds: float,
+    *,
+    veto: Veto | None = None,
 ) -> Lease | None:
     """Take the lease under the next epoch if it has expired: who comes first has it.
 
-    Return None while somebody has it, whose writes do not wait for this.
+    Return None while somebody has it, whose writes do not wait for this. Raise a RivalError where
+    the veto says so.
     """
-    return _acquire(connection, name, shard, holder, ttl_seconds, whoever=False)
+    if veto is not None:
+        veto.refuse(connection)
+    lease = _acquire(connection, name, shard, holder, ttl_seconds, whoever=False)
+    return None if lease is None else _vetted(connection, lease, veto)
 
 
-def _vetted(connection: psycopg.Connection[Any], lease: Lease, veto: Veto) -> Lease:
+def _vetted(connection: psycopg.Connection[Any], lease: Lease, veto: Veto | None) -> Lease:
+    if veto is None:
+        return lease
     veto.sign(connection, lease)
     try:
         veto.refuse(connection)

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 
 from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 
-from harvest_dagster.harvest.tours import TourRow
 from harvest_dagster.orchestration.names import HOLDER_TAG
 from harvest_dagster.orchestration.telling import ages
+from harvest_dagster.work.tours import TourRow
 
 GRACE_SECONDS = 60.0
 """Longer than a run takes to begin its tour, and to end when it was fenced."""

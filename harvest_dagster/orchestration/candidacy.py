@@ -28,16 +28,16 @@ from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.harvest import tours
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.harvest import candidate_settings
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.orchestration.pulse import Pulse
 from harvest_dagster.orchestration.topics import TopicCounts
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import one_line
+from harvest_dagster.work import tours
 
 _log = logging.getLogger(__name__)
 Tell: TypeAlias = Callable[[], None]
@@ -64,7 +64,7 @@ class Candidacy:
     ) -> None:
         self.config, self.sensor, self._orphaned = config, sensor, orphaned
         self._pulse = pulse
-        self._settings = candidate_settings(config)
+        self._settings = Harvesting(config).candidate
         self._candidate = Candidate(self._settings, self)
         self.topics = TopicCounts(config.base_kafka, topics)
         self.guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)

@@ -68,4 +68,4 @@ def pace_of(cursor: Cursor, status: Status) -> Pace:
 
 def published_of(status: Status) -> int:
     """What all tours have published, ever."""
-    return sum(tour.before + tour.published for tour in status.tours)
+    return sum(tour.done_before + tour.done for tour in status.tours)

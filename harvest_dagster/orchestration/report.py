@@ -128,7 +128,7 @@ def _figures(status: Status) -> Figures:
         "oldest seconds": round(status.backlog.oldest_seconds, 1),
         "in flight": status.in_flight.records,
         "published": published_of(status),
-        "remarked": sum(tour.remarked for tour in tours),
+        "remarked": sum(tour.figure("remarked") for tour in tours),
         "parked": status.parked.records,
     }
 

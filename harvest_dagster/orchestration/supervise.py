@@ -24,7 +24,6 @@ import dagster as dg
 from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 
 from harvest_dagster.harvest.status import Status
-from harvest_dagster.harvest.tours import TourRow
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.orchestration.burying import bury, bury_forsaken, silence
 from harvest_dagster.orchestration.candidacy import Candidacy
@@ -37,6 +36,7 @@ from harvest_dagster.orchestration.names import (
     Names,
 )
 from harvest_dagster.orchestration.telling import ages
+from harvest_dagster.work.tours import TourRow
 
 _RUNS = 8
 _LONG_SECONDS = 3600.0
@@ -137,8 +137,8 @@ def _stands_by(lease: LeaseRow | None, candidacy: Candidacy) -> str:
 def _goes(tour: TourRow) -> str:
     ending = ", and is to end" if tour.drain else ""
     return (
-        f"tour running for {ages(tour.started_seconds)}{ending}, {tour.published:,} published,"
-        f" {tour.in_flight:,} in flight"
+        f"tour running for {ages(tour.started_seconds)}{ending}, {tour.done:,} published,"
+        f" {tour.figure('in_flight'):,} in flight"
     )
 
 

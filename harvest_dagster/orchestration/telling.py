@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from harvest_dagster.harvest.tour import Totals
+from collections.abc import Mapping
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
-def told(totals: Totals) -> str:
+def told(figures: Mapping[str, int]) -> str:
     """What a tour has done."""
-    rest = "".join(
-        f", {number:,} {what}"
-        for what, number in (("remarked", totals.remarked), ("parked", totals.parked))
-        if number
-    )
-    return f"{totals.published:,} published{rest}"
+    also = {what: figures[what] for what in ("remarked", "parked") if figures[what]}
+    rest = "".join(f", {count:,} {what}" for what, count in also.items())
+    return f"{figures['published']:,} published{rest}"
 
 
 def ages(seconds: float) -> str:

@@ -23,10 +23,9 @@ from pydantic import Field
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.status import read_status
-from harvest_dagster.harvest.tour import Totals
 from harvest_dagster.harvest.trim import Trimmer
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.events import read as read_events
@@ -35,6 +34,7 @@ from harvest_dagster.orchestration.telling import ages, told
 from harvest_dagster.postgres import refusals
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import one_line, printable
+from harvest_dagster.work.delegate import Delegate
 
 _LOOK_SECONDS = 1.0
 _EVENTS_SECONDS = 2.0
@@ -69,35 +69,42 @@ def tour_job(names: Names) -> dg.JobDefinition:
         """Take up the lease, and recover what the last leader left."""
         settle_heap()
         harvest: HarvestConfig = getattr(context.resources, names.key).config()
-        delegate = Delegate(harvest, config.shard, context.run_id)
+        delegate = Delegate(Harvesting(harvest), config.shard, context.run_id)
         with _explained("the tour could not begin"):
             found = delegate.begin()
-        lease = delegate.lease
+        lease = delegate.work.lease
         context.log.info(
             f"leading {lease.name}/{lease.shard} under epoch {lease.epoch}: of the last leader's,"
-            f" {found.purged:,} records were published already, {found.remarked:,} are remarked"
+            f" {found.get('published', 0):,} records were published already,"
+            f" {found.get('remarked', 0):,} are remarked"
         )
         facts: dict[str, int | str] = {
             "epoch": lease.epoch,
             "leader id": str(lease.leader_id),
             "holder": lease.holder,
-            "found published": found.purged,
-            "remarked": found.remarked,
+            "found published": found.get("published", 0),
+            "remarked": found.get("remarked", 0),
         }
         yield dg.Output(delegate, "tour", metadata=facts)
         minutes = math.inf if config.minutes is None else config.minutes
         yield dg.Output(time.monotonic() + minutes * 60, "until")
 
-    @dg.op(name=names.job("publish"), out={"tour": handle}, tags={"kind": "kafka"})
+    @dg.op(
+        name=names.job("publish"),
+        out={"tour": handle},
+        required_resource_keys={names.key},
+        tags={"kind": "kafka"},
+    )
     def publish(context: dg.OpExecutionContext, tour: Delegate, until: float) -> Any:  # noqa: ANN401 - likewise
         """Stream from the outbox into Kafka until leadership ends, or the tour's time is up."""
+        harvest: HarvestConfig = getattr(context.resources, names.key).config()
         try:
             with _explained("the tour ended early"):
-                _stream(context, tour, until)
+                _stream(context, tour, harvest, until)
         finally:
             tour.close(tour.drain_seconds)
         context.log.info(printable(f"the tour ends: {tour.reason}"))
-        yield dg.Output(tour, "tour", metadata=_facts(tour.totals))
+        yield dg.Output(tour, "tour", metadata=_facts(tour.work.figures))
 
     @dg.op(name=names.job("purge"), required_resource_keys={names.key}, tags={"kind": "postgres"})
     def purge(context: dg.OpExecutionContext, tour: Delegate) -> None:
@@ -105,16 +112,18 @@ def tour_job(names: Names) -> dg.JobDefinition:
         harvest: HarvestConfig = getattr(context.resources, names.key).config()
         with _explained("the account could not be settled"), connect(harvest, "report") as reading:
             status = read_status(reading, TableName.parse(harvest.outbox), harvest.name, events=0)
-        context.log.info(f"{told(tour.totals)}; {status.backlog.records:,} wait in the outbox")
-        if tour.in_flight:
+        figures = tour.work.figures
+        context.log.info(f"{told(figures)}; {status.backlog.records:,} wait in the outbox")
+        if figures["in_flight"]:
             context.log.warning(
-                f"{tour.in_flight:,} records did not settle in time: the next tour settles them"
+                f"{figures['in_flight']:,} records did not settle in time: the next tour settles"
+                " them"
             )
         context.add_output_metadata(
             {
-                **_facts(tour.totals),
+                **_facts(figures),
                 "ended because": tour.reason,
-                "left in flight": tour.in_flight,
+                "left in flight": figures["in_flight"],
                 "backlog": status.backlog.records,
             }
         )
@@ -133,9 +142,11 @@ def tour_job(names: Names) -> dg.JobDefinition:
     return tour
 
 
-def _stream(context: dg.OpExecutionContext, tour: Delegate, until: float) -> None:
+def _stream(
+    context: dg.OpExecutionContext, tour: Delegate, config: HarvestConfig, until: float
+) -> None:
     """Wait for the end, tell what happens meanwhile, and trim."""
-    teller, trimmer = _Teller(context, tour), Trimmer(tour.config)
+    teller, trimmer = _Teller(context, tour, config), Trimmer(config)
     while not tour.wait(_LOOK_SECONDS):
         teller.tell()
         trimmer.trim()
@@ -147,8 +158,10 @@ def _stream(context: dg.OpExecutionContext, tour: Delegate, until: float) -> Non
 class _Teller:
     """Writes the run's log: what happened, and once a minute how far it is."""
 
-    def __init__(self, context: dg.OpExecutionContext, tour: Delegate) -> None:
-        self._log, self._tour = context.log, tour
+    def __init__(
+        self, context: dg.OpExecutionContext, tour: Delegate, config: HarvestConfig
+    ) -> None:
+        self._log, self._tour, self._config = context.log, tour, config
         self._seen = 0
         self._began = time.monotonic()
         self._next_events = self._next_progress = self._began
@@ -171,10 +184,10 @@ class _Teller:
             level(described(event))
 
     def _events(self) -> list[Event]:
-        lease = self._tour.lease
+        lease = self._tour.work.lease
         since = time.monotonic() - self._began + 2 * _EVENTS_SECONDS
         try:
-            with connect(self._tour.config, "events") as connection:
+            with connect(self._config, "events") as connection:
                 found = read_events(connection, lease.name, (), since, _MOST_EVENTS)
         except psycopg.Error as error:
             self._log.warning(f"the events could not be read: {refusals.told(error)}")
@@ -185,11 +198,12 @@ class _Teller:
 
     def _tell_progress(self, time_: float) -> None:
         then, before = self._last
-        published = self._tour.totals.published
+        figures = self._tour.work.figures
+        published = figures["published"]
         self._last = (time_, published)
         rate = (published - before) / (time_ - then) if time_ > then else 0.0
         self._log.info(
-            f"{told(self._tour.totals)}, {rate:,.0f}/s, {self._tour.in_flight:,} in flight,"
+            f"{told(figures)}, {rate:,.0f}/s, {figures['in_flight']:,} in flight,"
             f" running for {ages(time_ - self._began)}"
         )
 
@@ -204,15 +218,10 @@ def described(event: Event) -> str:
     return printable(f"{event.kind}: {', '.join([*epoch, *details])}")
 
 
-def _facts(totals: Totals) -> Mapping[str, int]:
-    return {
-        "marked": totals.marked,
-        "published": totals.published,
-        "purged": totals.purged,
-        "remarked": totals.remarked,
-        "parked": totals.parked,
-        "recoveries": totals.rounds,
-    }
+def _facts(figures: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the account of a tour, without what is so just now alone."""
+    account = {name: count for name, count in figures.items() if name != "in_flight"}
+    return {"recoveries" if name == "rounds" else name: count for name, count in account.items()}
 
 
 @contextmanager

@@ -65,7 +65,7 @@ def check(connection: psycopg.Connection[Any], table: TableName) -> list[Finding
 def _schema(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
     todo = pending(connection)
     if todo:
-        names = ", ".join(f"{migration.version:04} {migration.name}" for migration in todo)
+        names = ", ".join(f"{migration.number} {migration.name}" for migration in todo)
         yield Finding(
             Level.ERROR,
             f"the schema harvest lacks {names}: run `harvest outbox migrate`",

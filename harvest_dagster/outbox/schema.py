@@ -41,7 +41,7 @@ class Created:
         table = f"{create} {self.table} ({self.kind})"
         said = table if self.is_new else f"{self.table} is there already"
         if self.migrations:
-            versions = ", ".join(f"{migration.version:04}" for migration in self.migrations)
+            versions = ", ".join(migration.number for migration in self.migrations)
             return f"{said}; {migrate} the schema harvest: {versions}"
         return said if self.is_new else f"{said}, unchanged"
 

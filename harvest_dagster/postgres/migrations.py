@@ -1,58 +1,74 @@
-"""Migrations of the `harvest` schema: numbered `.sql` files, each applied once, all or none.
+"""Migrations of the `harvest` schema: each room has a line of them, in numbered `.sql` files.
 
-They run in the caller's transaction, under an advisory lock, so that two programs that start
-at once do not step on each other.
+Each is applied once, all or none, in the caller's transaction, under an advisory lock, so that two
+programs that start at once do not step on each other. The first line, `harvest`, made the tables of
+all rooms that there were then; what came later is in the lines of the rooms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from typing import Any, LiteralString
 
 import psycopg
 
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.rooms import ROOMS
 
 _SQL = statements("harvest_dagster.postgres", "migrations.sql")
+_FIRST = "harvest"
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file of `migrations/`."""
+    """One file of a line."""
 
+    room: str
     version: int
     name: str
     text: LiteralString
 
+    @property
+    def number(self) -> str:
+        """Its place: 0001 in the first line, work/0001 in that of a room."""
+        return f"{'' if self.room == _FIRST else f'{self.room}/'}{self.version:04}"
 
-@cache
-def migrations() -> tuple[Migration, ...]:
+
+def migrations() -> list[Migration]:
     """Read all migrations, in their order."""
-    folder = files("harvest_dagster.postgres").joinpath("migrations")
-    found = [file for file in folder.iterdir() if file.name.endswith(".sql")]
-    return tuple(
-        Migration(int(file.name[:4]), file.name[5:-4], file.read_text())
-        for file in sorted(found, key=lambda file: file.name)
-    )
+    lines = [("harvest_dagster.postgres", _FIRST)]
+    lines += [(package, package.rpartition(".")[2]) for package in ROOMS]
+    return [migration for package, room in lines for migration in _line(package, room)]
 
 
 def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
-    """Tell which migrations this database has not had."""
+    """Return the migrations that this database has not had."""
     row = connection.execute(_SQL["installed"].text).fetchone()
     if row is None or not row[0]:
-        return list(migrations())
-    applied = {version for (version,) in connection.execute(_SQL["applied"].text)}
-    return [migration for migration in migrations() if migration.version not in applied]
+        return migrations()
+    applied = {*connection.execute(_SQL["applied"].text, (_FIRST,))}
+    return [each for each in migrations() if (each.room, each.version) not in applied]
 
 
 def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
-    """Apply what is pending; tell what was applied."""
+    """Apply what is pending, and return what was applied."""
     for name in ("lock", "schema", "table"):
         connection.execute(_SQL[name].text)
+    if connection.execute(_SQL["has_rooms"].text).fetchone() is None:
+        connection.execute(_SQL["rooms"].text)
     todo = pending(connection)
-    for migration in todo:
-        connection.execute(migration.text)
-        connection.execute(_SQL["record"].text, (migration.version, migration.name))
+    for each in todo:
+        connection.execute(each.text)
+        connection.execute(_SQL["record"].text, (each.room, each.version, each.name))
     return todo
+
+
+def _line(package: str, room: str) -> list[Migration]:
+    folder = files(package).joinpath("migrations")
+    found = folder.iterdir() if folder.is_dir() else ()
+    return [
+        Migration(room, int(file.name[:4]), file.name[5:-4], file.read_text())
+        for file in sorted(found, key=lambda file: file.name)
+        if file.name.endswith(".sql")
+    ]

@@ -10,10 +10,10 @@ from typing import Self
 
 import psutil
 
-from harvest_dagster.harvest import tours
-from harvest_dagster.harvest.tours import TourRow
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
+from harvest_dagster.work import tours
+from harvest_dagster.work.tours import TourRow
 from tests.support.account import Reader, judge
 from tests.support.dagster_dev import DagsterDev
 from tests.support.load import Load
@@ -53,7 +53,7 @@ class Shop:
     def publishes(self) -> bool:
         """Whether a tour has published something."""
         now = self.tour()
-        return now is not None and now.published > 0
+        return now is not None and now.done > 0
 
     def resigned(self) -> bool:
         """Whether nobody leads."""
@@ -79,7 +79,7 @@ class Shop:
     def goes_on(self, after: TourRow) -> bool:
         """Whether another tour publishes what waits."""
         now = self.tour()
-        return now is not None and now.id != after.id and now.published > 0
+        return now is not None and now.id != after.id and now.done > 0
 
     def told(self) -> str:
         """What the newest tick said."""

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import InFlight, ParkedCount, Status
-from harvest_dagster.harvest.tours import TourRow
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import LeaseRow
+from harvest_dagster.work.tours import TourRow
 
 ID = UUID(int=7)
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -24,9 +24,8 @@ def lease(**of: Any) -> LeaseRow:
 
 def tour(**of: Any) -> TourRow:
     """A tour that is alive."""
-    sound = TourRow(
-        "o", 0, ID, 7, "run-1", 9, 9, 9, 0, 0, 3, {}, 100, False, 720.0, 0.2, ended=False
-    )
+    figures = {"marked": 9, "published": 9, "purged": 9, "remarked": 0, "parked": 0, "in_flight": 3}
+    sound = TourRow("o", 0, ID, 7, "run-1", 9, 100, figures, {}, False, 720.0, 0.2, ended=False)
     return replace(sound, **of)
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster.errors import FencedError
-from harvest_dagster.harvest import tours
-from harvest_dagster.harvest.delegate import Delegate
-from harvest_dagster.harvest.tours import TourRow
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import Lease
+from harvest_dagster.work import tours
+from harvest_dagster.work.delegate import Delegate
+from harvest_dagster.work.tours import TourRow
 from tests.support.account import judge, read
 from tests.support.place import Place
 from tests.support.remains import claim, producer_of, publish
@@ -32,7 +33,7 @@ def begin(place: Place) -> Iterator[Begin]:
     begun: list[Delegate] = []
 
     def start(run: str) -> Delegate:
-        begun.append(Delegate(place.config(), 0, run))
+        begun.append(Delegate(Harvesting(place.config()), 0, run))
         begun[-1].begin()
         return begun[-1]
 
@@ -53,14 +54,15 @@ def test_it_harvests_and_tells_of_itself(place: Place, begin: Begin) -> None:
     place.put(500)
     held = place.lease()
     delegate = begin("run-1")
-    assert delegate.lease.epoch == held.epoch + 1
+    assert delegate.work.lease.epoch == held.epoch + 1
     place.drained()
-    until(lambda: row(place).published == 500)
+    until(lambda: row(place).done == 500)
     assert (row(place).run, row(place).alive) == ("run-1", True)
     delegate.drain("a test")
     assert until(lambda: delegate.wait(0)) < 10
     until(lambda: row(place).ended)
-    assert (row(place).purged, row(place).in_flight, delegate.in_flight) == (500, 0, 0)
+    assert (row(place).figure("purged"), row(place).figure("in_flight")) == (500, 0)
+    assert delegate.work.figures["in_flight"] == 0
     judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
 
 
@@ -71,10 +73,10 @@ def test_it_tells_what_it_found(place: Place) -> None:
     claim(place, dead, 1, 1, 10)
     claim(place, dead, 2, 11, 20)
     publish(place, 1, place.stashed[:10], producer_of(place))
-    delegate = Delegate(place.config(), 0, "run-1")
+    delegate = Delegate(Harvesting(place.config()), 0, "run-1")
     found = delegate.begin()
     delegate.close(10)
-    assert (found.purged, found.remarked) == (10, 10)
+    assert found == {"published": 10, "remarked": 10}
 
 
 def test_a_drain_is_not_put_off(place: Place, begin: Begin) -> None:
@@ -84,7 +86,7 @@ def test_a_drain_is_not_put_off(place: Place, begin: Begin) -> None:
     with place.connect() as blocker, blocker.transaction():
         blocker.execute("SELECT FROM outbox FOR UPDATE")
         delegate = begin("run-1")
-        until(lambda: delegate.in_flight == 10)
+        until(lambda: delegate.work.figures["in_flight"] == 10)
         delegate.drain("a test", 1.0)
 
         def asked_again() -> bool:
@@ -104,8 +106,8 @@ def test_a_second_takes_over_in_good_order(place: Place, begin: Begin) -> None:
     until(lambda: first.wait(0))
     place.put(100)
     place.drained()
-    until(lambda: row(place).published == 100)
-    assert (row(place).run, row(place).before) == ("run-2", 200)
+    until(lambda: row(place).done == 100)
+    assert (row(place).run, row(place).done_before) == ("run-2", 200)
     second.close(10)
     assert place.kinds("remarked") == []
     judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
@@ -163,7 +165,7 @@ def test_nobody_leads(place: Place) -> None:
     """Without a leader no tour begins, and it says what would make one."""
     place.lease(ttl=0.0)
     with pytest.raises(FencedError, match="turn the sensor on"):
-        Delegate(place.config(), 0, "run-1").begin()
+        Delegate(Harvesting(place.config()), 0, "run-1").begin()
 
 
 def test_two_at_once(place: Place, begin: Begin) -> None:
@@ -192,4 +194,4 @@ def test_a_silent_tour_is_not_waited_for(place: Place, begin: Begin) -> None:
         " VALUES (%s, 0, gen_random_uuid(), %s, 'gone', now(), now() - interval '1 minute')",
         (held.name, held.epoch),
     )
-    assert begin("run-1").lease.epoch == held.epoch + 1
+    assert begin("run-1").work.lease.epoch == held.epoch + 1

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 import pytest
 
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.harvest import tours
-from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import candidacy, pulse
 from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
 from harvest_dagster.orchestration.pulse import Pulse
+from harvest_dagster.work import tours
+from harvest_dagster.work.delegate import Delegate
 from tests.support.place import Place
 from tests.support.waiting import until
 
@@ -73,10 +74,10 @@ def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
     slow = candidacy_of(place.config(limits={"queue_timeout": 25}), SENSOR, [])
     other = candidacy_of(place.config(name=f"{place.name}-o", outbox="o"), "other_leader", [])
     until(lambda: slow.leads(0))
-    tour = Delegate(slow.config, 0, "run-1")
+    tour = Delegate(Harvesting(slow.config), 0, "run-1")
     with ThreadPoolExecutor() as pool, stuck_in_flight(place):
         tour.begin()
-        until(lambda: tour.totals.published)
+        until(lambda: tour.work.figures["published"])
         changed = pool.submit(candidacy_of, place.config(), SENSOR, [])
         until(lambda: slow.over)
         assert candidacy_of(other.config, "other_leader", []) is other
@@ -135,12 +136,12 @@ def test_another_configuration_begins_anew(place: Place, stands: Candidacy) -> N
 def test_it_lets_the_tour_end_before_it_hands_over(place: Place, stands: Candidacy) -> None:
     """The tour settles what is in flight, while the lease is still held."""
     place.put(300)
-    tour = Delegate(place.config(), 0, "run-1")
+    tour = Delegate(Harvesting(place.config()), 0, "run-1")
     tour.begin()
     stands.stop()
     assert tour.wait(10)
     with place.connect() as connection:
         (row,) = tours.read(connection, place.name)
-        assert (row.ended, row.in_flight) == (True, 0)
+        assert (row.ended, row.figure("in_flight")) == (True, 0)
     assert place.kinds("tour_ended", "revoked") == ["tour_ended", "revoked"]
     assert place.rows("SELECT FROM harvest.claim") == []

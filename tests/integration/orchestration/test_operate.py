@@ -13,7 +13,7 @@ import pytest
 from dagster import ExecuteInProcessResult
 
 from harvest_dagster import Message
-from harvest_dagster.harvest.delegate import Delegate
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import (
     HarvestResource,
@@ -23,6 +23,7 @@ from harvest_dagster.orchestration import (
 )
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import op_name, operator_jobs
+from harvest_dagster.work.delegate import Delegate
 from tests.support.databases import Stashed
 from tests.support.place import Place
 from tests.support.running import StartHarvest
@@ -201,10 +202,10 @@ def test_remark_where_a_harvest_leads(
 def test_remark_where_a_tour_runs(place: Place, press: Press) -> None:
     """A tour of Dagster's ends, and the next gives up what was left, and marks it again."""
     place.lease()
-    tours = [Delegate(place.config(), 0, f"run-{number}") for number in range(2)]
+    tours = [Delegate(Harvesting(place.config()), 0, f"run-{number}") for number in range(2)]
     tours[0].begin()
     claim = "INSERT INTO harvest.claim (name, shard, epoch, batch, ids, count)"
-    stuck = [place.name, tours[0].lease.epoch]
+    stuck = [place.name, tours[0].work.lease.epoch]
     place.rows(f"{claim} VALUES (%s, 0, %s, 1000000, '{{[7000000,7000005)}}', 5)", stuck)
 
     def sensor() -> None:

@@ -20,8 +20,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster import Message, stash
 from harvest_dagster.embedded import ports
-from harvest_dagster.harvest import tours
 from harvest_dagster.ledger import lease as leases
+from harvest_dagster.work import tours
 from tests.support.command import Harvest
 from tests.support.place import Place
 from tests.support.secure import Secure

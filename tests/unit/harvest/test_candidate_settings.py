@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import SecretStr
 
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.harvest import candidate_settings
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.outbox.veto import OutboxVeto
 
 
@@ -17,4 +17,4 @@ def test_the_table_is_told() -> None:
         outbox='Shop."Out Box"',
     )
     veto = OutboxVeto(config.name, '"shop"."Out Box"', 1)
-    assert candidate_settings(config).veto == veto
+    assert Harvesting(config).candidate.veto == veto

@@ -64,13 +64,13 @@ def test_figures_and_their_rate(clock: Clock) -> None:
     clock.now += 590
     assert figures(cursor, status()) == []
     clock.now += 5
-    (second,) = figures(cursor, status(tours=[tour(published=6009)]))
+    (second,) = figures(cursor, status(tours=[tour(done=6009)]))
     assert (second["published"], second["rate"]) == (6109, 1200.0)
 
 
 def test_a_rate_falls_to_nothing(clock: Clock) -> None:
     """When nothing is published any more, that is reported once."""
-    cursor, busy = Cursor(), status(tours=[tour(published=209)])
+    cursor, busy = Cursor(), status(tours=[tour(done=209)])
     figures(cursor, status())
     clock.now += 20
     assert [one["rate"] for one in figures(cursor, busy)] == [10.0]
@@ -95,9 +95,9 @@ def test_two_ticks_at_once_make_no_rate(clock: Clock) -> None:
     cursor = Cursor()
     figures(cursor, status())
     clock.now += 0.01
-    assert pace_of(cursor, status(tours=[tour(published=209)])) == Pace(0.0, 0.0)
+    assert pace_of(cursor, status(tours=[tour(done=209)])) == Pace(0.0, 0.0)
     clock.now += 9.99
-    assert pace_of(cursor, status(tours=[tour(published=209)])).rate == 20.0
+    assert pace_of(cursor, status(tours=[tour(done=209)])).rate == 20.0
 
 
 def test_a_stall_is_measured_from_where_records_wait(clock: Clock) -> None:

@@ -12,27 +12,21 @@ SELECT name, shard, %(id)s, epoch, %(run)s, clock_timestamp(), clock_timestamp()
      , ended_at   = NULL
      , drain      = false
      , before     = harvest.tour.before + harvest.tour.published
-     , marked     = 0
      , published  = 0
-     , purged     = 0
-     , remarked   = 0
-     , parked     = 0
-     , in_flight  = 0
+     , figures    = '{}'
+     , figures_of = EXCLUDED.id
      , held       = '{}'
 
 -- tell: say that a tour is alive and how far it has come; hear of its lease, and if it is to end
 WITH told AS (
     UPDATE harvest.tour
-       SET seen_at   = clock_timestamp()
-         , epoch     = %(epoch)s
-         , marked    = %(marked)s
-         , published = %(published)s
-         , purged    = %(purged)s
-         , remarked  = %(remarked)s
-         , parked    = %(parked)s
-         , in_flight = %(in_flight)s
-         , held      = %(held)s
-         , ended_at  = CASE WHEN %(ended)s THEN clock_timestamp() END
+       SET seen_at    = clock_timestamp()
+         , epoch      = %(epoch)s
+         , published  = %(done)s
+         , figures    = %(figures)s
+         , figures_of = %(id)s
+         , held       = %(held)s
+         , ended_at   = CASE WHEN %(ended)s THEN clock_timestamp() END
      WHERE name = %(name)s AND shard = %(shard)s AND id = %(id)s
     RETURNING drain
 )
@@ -48,8 +42,12 @@ UPDATE harvest.tour
    SET drain = true
  WHERE name = %(name)s AND shard = %(shard)s AND ended_at IS NULL
 
--- read: the tours of an outbox, with their ages by the server's clock
-SELECT name, shard, id, epoch, run, marked, published, purged, remarked, parked, in_flight, held, before, drain
+-- read: the tours of what is led, with their ages by the server's clock
+SELECT name, shard, id, epoch, run, published AS done, before AS done_before, held, drain
+     , CASE WHEN figures_of = id THEN figures
+            ELSE jsonb_build_object('marked', marked, 'published', published, 'purged', purged,
+                                    'remarked', remarked, 'parked', parked, 'in_flight', in_flight)
+       END                                                        AS figures
      , extract(epoch FROM clock_timestamp() - started_at)::float8 AS started_seconds
      , extract(epoch FROM clock_timestamp() - seen_at)::float8    AS seen_seconds
      , ended_at IS NOT NULL                                       AS ended

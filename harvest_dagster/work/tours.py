@@ -1,4 +1,4 @@
-"""The rows of `harvest.tour`: what tours in processes of their own say of themselves."""
+"""The rows of `harvest.tour`: what works in processes of their own say of themselves."""
 
 from __future__ import annotations
 
@@ -14,28 +14,24 @@ from psycopg.types.json import Jsonb
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.statements import statements
 
-_SQL = statements("harvest_dagster.harvest", "tours.sql")
+_SQL = statements("harvest_dagster.work", "tours.sql")
 SILENT_SECONDS = 6.0
 """A tour tells twice a second: one that has been silent for so long is gone, or as good as gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class TourRow:
-    """A tour, as it said last."""
+    """A tour, as it said last; `done` is the first of its figures, of tours before it too."""
 
     name: str
     shard: int
     id: UUID
     epoch: int
     run: str
-    marked: int
-    published: int
-    purged: int
-    remarked: int
-    parked: int
-    in_flight: int
+    done: int
+    done_before: int
+    figures: dict[str, int]
     held: dict[str, str]
-    before: int
     drain: bool
     started_seconds: float
     seen_seconds: float
@@ -46,10 +42,14 @@ class TourRow:
         """Whether it runs, for all that can be known from here."""
         return not self.ended and self.seen_seconds < SILENT_SECONDS
 
+    def figure(self, name: str) -> int:
+        """Return one of its figures, and 0 for one that it does not have."""
+        return self.figures.get(name, 0)
+
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What a tour hears when it tells of itself."""
+class Word:
+    """What is said to a tour, in answer to what it says: its lease, and whether it is to end."""
 
     drain: bool
     epoch: int
@@ -58,40 +58,41 @@ class Heard:
 
 
 def begin(connection: psycopg.Connection[Any], lease: Lease, tour: UUID, run: str) -> bool:
-    """Write a tour down in the place of the last; tell whether its epoch still holds."""
+    """Write a tour down in the place of the last; return whether its epoch still holds."""
     values = {"name": lease.name, "shard": lease.shard, "epoch": lease.epoch}
     return connection.execute(_SQL["begin"].text, {**values, "id": tour, "run": run}).rowcount > 0
 
 
-def tell(
+def tell(  # noqa: PLR0913 - the columns of a tour
     connection: psycopg.Connection[Any],
     lease: Lease,
     tour: UUID,
     figures: Mapping[str, int],
     held: Mapping[str, str],
     *,
+    done: int,
     ended: bool,
-) -> Heard | None:
-    """Say how far a tour has come; hear nothing if another tour has taken its place."""
-    values = {"name": lease.name, "shard": lease.shard, "epoch": lease.epoch, "id": tour, **figures}
-    values |= {"held": Jsonb(dict(held)), "ended": ended}
-    with connection.cursor(row_factory=class_row(Heard)) as cursor:
-        return cursor.execute(_SQL["tell"].text, values).fetchone()
+) -> Word | None:
+    """Say how far a tour has come; return nothing if another tour has taken its place."""
+    values = {"name": lease.name, "shard": lease.shard, "epoch": lease.epoch, "id": tour}
+    said = {"figures": Jsonb(dict(figures)), "held": Jsonb(dict(held)), "done": done}
+    with connection.cursor(row_factory=class_row(Word)) as cursor:
+        return cursor.execute(_SQL["tell"].text, {**values, **said, "ended": ended}).fetchone()
 
 
 def ask_to_drain(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:
-    """Ask the tour of a shard to end; tell whether one runs."""
+    """Ask the tour of a shard to end; return whether one runs."""
     return (
         connection.execute(_SQL["ask_to_drain"].text, {"name": name, "shard": shard}).rowcount > 0
     )
 
 
 def lives(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:
-    """Tell whether a tour of a shard runs."""
+    """Return whether a tour of a shard runs."""
     return any(row.shard == shard and row.alive for row in read(connection, name))
 
 
 def read(connection: psycopg.Connection[Any], name: str) -> list[TourRow]:
-    """Read the tours of an outbox."""
+    """Read the tours of what is led."""
     with connection.cursor(row_factory=class_row(TourRow)) as cursor:
         return cursor.execute(_SQL["read"].text, {"name": name}).fetchall()
