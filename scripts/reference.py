@@ -64,6 +64,7 @@ _STAGES = (
     "harvest.mark",
     "harvest.gaps",
     "harvest.publish_exactly_once",
+    "harvest.late_end",
     "harvest.publish_at_least_once",
     "harvest.purge",
     "harvest.recover",

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.errors import KafkaError as OurKafkaError
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
+from harvest_dagster.harvest.late_end import Ear
 from harvest_dagster.kafka.refusals import told
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.postgres.connect import connect as open_connection
@@ -65,7 +66,8 @@ _BATCHES: dict[Batching, dict[str, int]] = {
 class Clients:
     """What one round publishes with; made anew for each, so that no old state is carried on.
 
-    `hurries` tells that a few records need not linger for others, since nobody asked them to.
+    `hurries` says that a few records need not linger for others, since nobody asked them to.
+    The `ear` hears of what forbids these producers another transaction.
     """
 
     producers: tuple[Producer, ...]
@@ -73,15 +75,18 @@ class Clients:
     admin: AdminClient
     hurries: bool
     faults: list[tuple[KafkaError, Message]] = field(default_factory=list)
+    ear: Ear = field(default_factory=Ear)
 
     @classmethod
     def open(cls, config: HarvestConfig, shard: int, batching: Batching) -> Clients:
         """Make the clients; with transactions, fence and settle those of the last leader."""
         faults: list[tuple[KafkaError, Message]] = []
+        ear = Ear()
         own = _producer_settings(config) | _BATCHES[batching]
+        base = {**config.base_kafka, **config.producer_kafka}
         if config.delivery == "exactly_once":
             own["on_delivery"] = lambda error, message: faults.append((error, message))
-        base = {**config.base_kafka, **config.producer_kafka}
+            own |= ear.settings(base)
         user = {k: v for k, v in base.items() if str(v).lower() not in _AGREED.get(k, ())}
         producers = tuple(
             make(Producer, client_settings(user, own | more, _OWNED))
@@ -90,7 +95,7 @@ class Clients:
         group = {"group.id": f"{config.name}.harvest", "isolation.level": "read_committed"}
         consumer = make(Consumer, client_settings(config.base_kafka, group, {}))
         admin = make(AdminClient, client_settings(config.base_kafka, {}, {}))
-        clients = cls(producers, consumer, admin, not _LINGER & user.keys(), faults)
+        clients = cls(producers, consumer, admin, not _LINGER & user.keys(), faults, ear)
         if config.delivery == "exactly_once":
             clients.take_over()
         return clients
@@ -143,20 +148,20 @@ def _producer_settings(config: HarvestConfig) -> dict[str, Any]:
 
 
 def is_compressed(config: HarvestConfig) -> bool:
-    """Tell whether the producer compresses what it sends."""
+    """Return whether the producer compresses what it sends."""
     settings = {**config.base_kafka, **config.producer_kafka}
     return any(str(settings.get(name, "none")) != "none" for name in _COMPRESSION)
 
 
 def _turns(config: HarvestConfig, shard: int) -> list[dict[str, str]]:
-    """Tell what sets apart the producers: a transactional id, by which the next leader fences."""
+    """Return what sets the producers apart: a transactional id, by which the next leader fences."""
     if config.delivery == "at_least_once":
         return [{}]
     return [{"transactional.id": f"{config.name}.{shard}.{turn}.harvest"} for turn in range(_TURNS)]
 
 
 def _unfenced_settings(user: Mapping[str, object], session_seconds: float) -> dict[str, Any]:
-    """Tell what keeps order where Kafka fences nobody.
+    """Return the settings that keep order where Kafka fences nobody.
 
     A leader that is paused finds its client's queue as it was when it wakes, and the client would
     send it behind what the next leader has sent. So nothing may wait for longer than the time that

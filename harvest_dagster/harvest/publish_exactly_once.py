@@ -9,6 +9,9 @@ Producers take turns, each with a transaction whole: Kafka sends a producer away
 before its last transaction has settled, which it does after it said that it was committed. Order
 stays, since a transaction begins when the one before it has been committed, and not sooner.
 
+A commit that fails ends the round, and so does one that may not have been confirmed by its first
+request (`late_end` says why): what follows is published by producers of a new epoch.
+
 The batch's number is committed in the same transaction as its messages, as the offset of the group
 `<name>.harvest` on the leader topic: the durable word, inside Kafka, on what was published. A
 leader that takes over purges the claims up to that number, and marks the others again.
@@ -46,7 +49,7 @@ what follows in that transaction is told that it has failed, and not why."""
 class ExactlyOncePublisher:
     """Publishes for one round; `run` is the thread.
 
-    `careful` tells that each record is sent by itself, so that an error is that record's own.
+    `careful` says that each record is sent by itself, so that an error is that record's own.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class ExactlyOncePublisher:
     ) -> None:
         self._producers, self._producer = cycle(clients.producers), clients.producers[0]
         self._place, self._faults, self._admin = place, clients.faults, clients.admin
+        self._ear = clients.ear
         self._group = clients.group.consumer_group_metadata()
         self._committed, self._careful = committed, careful
         self._rejected: list[tuple[Row, str]] = []
@@ -72,7 +76,16 @@ class ExactlyOncePublisher:
             for batch in batches:
                 self.published += len(batch.rows)
                 round_.settled.put(batch)
+            self._refuse_another()
         round_.settled.put(None)
+
+    def _refuse_another(self) -> None:
+        """End the round if a request to end a transaction may come to Kafka late.
+
+        All that was committed is published. The next round learns that from Kafka, and purges it.
+        """
+        if self._ear.heard and not self._ended:
+            raise RemarkError(f"an end of a transaction may come late: {self._ear.heard[0]}")
 
     def _take(self, round_: Round, seconds: float) -> list[Batch]:
         """Take all batches that wait, or none when nothing came for so long."""
@@ -121,24 +134,23 @@ class ExactlyOncePublisher:
         self._committed = number
 
     def _commit(self, topics: Iterable[str]) -> None:
-        """Commit; if that takes long, look whether the topics are still there.
+        """Commit, and hear whether a connection was lost meanwhile.
 
-        By itself the client asks for a deleted topic again and again, as long as it may, and all
-        others would wait. Whether it has committed all the same, the next round finds out.
+        Kafka is asked for the commit once all records are there. If they take long, look whether
+        the topics still exist: the client asks for a deleted one again and again, as long as it
+        may, and all others would wait. A commit that fails is not asked for again, since a request
+        for it may be on its way: the next round finds out what became of it.
         """
-        try:
-            self._producer.commit_transaction(_LONG_SECONDS)
-        except KafkaException as failure:
-            if failure.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - librdkafka's own
-                raise
+        if self._producer.flush(_LONG_SECONDS):
             gone = self._gone(topics)
             if gone:
                 reason = "; ".join(f"{topic}: {fault}" for topic, fault in gone.items())
-                raise RemarkError(reason, held_topics=gone) from failure
-            self._producer.commit_transaction(_TIMEOUT_SECONDS)
+                raise RemarkError(reason, held_topics=gone)
+        self._producer.commit_transaction(_TIMEOUT_SECONDS)
+        self._producer.poll(0)
 
     def _gone(self, topics: Iterable[str]) -> dict[str, str]:
-        """Ask for topics; tell which can't be published to, and why."""
+        """Return which of the topics can't be published to, and why."""
         asked = {t: self._producer.list_topics(t, _TIMEOUT_SECONDS).topics[t].error for t in topics}
         return {
             t: fault.str() for t, fault in asked.items() if fault and fault.code() in TOPIC_FAULTS

@@ -145,7 +145,7 @@ class RoundRun:
     def _hasty(
         self, marking: psycopg.Connection[Any], purging: psycopg.Connection[Any]
     ) -> psycopg.Connection[Any]:
-        """Tell whose writes a crash of PostgreSQL may take back.
+        """Return the connection whose writes a crash of PostgreSQL may take back.
 
         Exactly once it is the purges: what comes back, Kafka's number purges again. At least once
         it is the claims: what is in flight is marked again after a crash, claimed or not.
@@ -173,7 +173,8 @@ class RoundRun:
 
     def _committed_before(self) -> int | None:
         """Take over the transactions of a leader that had another delivery than this one."""
-        way = {"delivery": "exactly_once", "producer_kafka": {}}  # what is set may suit but ours
+        # The user's settings for the producer are for this delivery, and need not fit the other.
+        way = {"delivery": "exactly_once", "producer_kafka": {}}
         former = self._config.model_copy(update=way)
         clients = Clients.open(former, self._lease.shard, Batching.LARGE)
         try:
@@ -200,7 +201,7 @@ class RoundRun:
         return Batching.SMALL if self._before.small_batches else Batching.LARGE
 
     def _mark_limits(self, recovery: Recovery) -> MarkLimits:
-        """Tell how much to mark; a careful round ends with what the one before had in flight."""
+        """Return how much to mark; a careful round ends with what the one before had in flight."""
         limits = self._config.limits
         return MarkLimits(
             limits.mark_query_records,

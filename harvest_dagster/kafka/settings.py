@@ -31,7 +31,7 @@ def client_settings(
             raise ConfigError(
                 f"kafka: {key} is {type(value).__name__}; give a string, a number, true or false"
             )
-    return {**base, **extra, "logger": LOGGER}
+    return {**base, "logger": LOGGER, **extra}
 
 
 def make(kind: Callable[[dict[str, Any]], _Client], settings: dict[str, Any]) -> _Client:
