@@ -2,7 +2,7 @@
 
 A room describes itself in `room.py` of its package, which `rooms.ROOMS` names:
 
-    ROOM = Room(word="counter", events={...}, led=counter_led, assets=(...), checks=(...), judge=...)
+    ROOM = Room(word="counter", events={...}, led=counting, assets=(...), checks=(...))
 
 Nothing in a description imports Dagster, and nothing is connected to before it is needed.
 """
