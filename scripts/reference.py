@@ -25,6 +25,7 @@ from harvest_dagster.config import PROJECT_FILE, Settings
 from harvest_dagster.harvest import events
 from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits
 from harvest_dagster.harvest.durations import format_duration
+from harvest_dagster.harvest.goharvest_limits import GoharvestLimits
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.harvesting import FIGURES
 from harvest_dagster.harvest.metrics import HarvestCollector
@@ -110,6 +111,10 @@ def config() -> Iterator[str]:
     yield "The fields of `Limits`; a number in Python is of seconds, where text is a duration. Of a"
     yield "reaper.yaml at least once, they are goharvest's: 1,000 in flight, and 100 at once.\n"
     yield from _fields(Limits, given.limits, Limits().suited_to(RECORDS["at_least_once"]))
+    ignored = (name for name in GoharvestLimits.model_fields if name not in Limits.model_fields)
+    yield f"\nRead from a reaper.yaml, without effect: {', '.join(map(_key, ignored))}."
+    yield f"goharvest's `limits.queueTimeout` is {_key('drain_timeout')}; in Python,"
+    yield "`queue_timeout` is the old name of `drain_timeout`: it is taken, with a warning."
     yield "\n## In Dagster\n"
     for resource in _RESOURCES:
         yield f"### {resource.__name__}\n"
@@ -221,15 +226,18 @@ def inside() -> Iterator[str]:
 
 def _fields(model: type[BaseModel], one: BaseModel, other: BaseModel) -> Iterator[str]:
     def row(name: str, field: FieldInfo) -> tuple[object, ...]:
-        key = NAMES[name].removeprefix("harvest.") if name != "limits" else "limits"
         first, second = _shown(getattr(one, name)), _shown(getattr(other, name))
         if field.is_required():
             first = second = "as the settings"
         default = first if first == second else f"{first}; at least once {second}"
-        return (f"`{name}`", f"`{key}`", default, field.description)
+        return (f"`{name}`", _key(name), default, field.description)
 
     head = ("field", "key", "default", "is")
     return _grid(head, (row(*item) for item in model.model_fields.items()))
+
+
+def _key(name: str) -> str:
+    return f"`{NAMES[name].removeprefix('harvest.')}`"
 
 
 def _model(model: type[BaseModel]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from warnings import warn
 
 from pydantic import (
     AfterValidator,
@@ -30,7 +31,7 @@ from pydantic import (
 
 from harvest_dagster.config import DEFAULT_OUTBOX, KafkaConfig
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.harvest.durations import Pause, Period, format_duration
+from harvest_dagster.harvest.durations import Pause, Period
 from harvest_dagster.kafka.settings import masked
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
@@ -83,7 +84,7 @@ def _kafka_name(name: str) -> str:
 
 
 def _group_of(name: str) -> str:
-    """Write a name as Kafka takes it, and tell apart those that would be written alike."""
+    """Return a name as Kafka takes it; names that would look alike get a digest each."""
     written = _NOT_OF_KAFKA_NAMES.sub("_", name)
     return written if written == name else f"{written}-{sha256(name.encode()).hexdigest()[:8]}"
 
@@ -131,25 +132,11 @@ class Limits(_Checked):
 
     io_error_backoff: Pause = 0.5
     """the first pause after an error; it doubles up to 10 s"""
-    poll_duration: Period = 0.001
-    """not used; a file of goharvest's may have it"""
-    min_poll_interval: Period = 0.1
-    """not used; a file of goharvest's may have it"""
     heartbeat_timeout: Period = 5.0
     """how long a leader may go without proof that it leads"""
-    max_poll_interval: Period = Field(
-        default_factory=lambda data: data["heartbeat_timeout"] / 2, validate_default=True
-    )
-    """not used; a file of goharvest's may have it"""
-    queue_timeout: Period = 30.0
-    """how long a leader that hands over may take to settle what is in flight"""
-    drain_interval: Period = Field(
-        default_factory=lambda data: min(data["max_poll_interval"], data["queue_timeout"])
-    )
-    """not used; a file of goharvest's may have it"""
-    mark_backoff: Pause = 0.01
-    """not used; a file of goharvest's may have it"""
-    max_in_flight_records: Count = RECORDS["exactly_once"][0]
+    drain_timeout: Period = 30.0
+    """how long what is in flight may take to settle when a leader hands over"""
+    max_in_flight_records: Count = Field(default_factory=lambda: RECORDS["exactly_once"][0])
     """how many records may be marked and not purged yet"""
     max_in_flight_bytes: Count = 32 * 1024 * 1024
     """how many bytes their values may have"""
@@ -157,10 +144,6 @@ class Limits(_Checked):
         default_factory=lambda data: min(RECORDS["exactly_once"][1], data["max_in_flight_records"])
     )
     """how many records are marked at once"""
-    send_concurrency: Count = 8
-    """not used; a file of goharvest's may have it"""
-    send_buffer: Size = 10
-    """not used; a file of goharvest's may have it"""
     min_metrics_interval: Pause = 5.0
     """how often the backlog is read"""
 
@@ -169,16 +152,14 @@ class Limits(_Checked):
         """How long Kafka waits for a silent leader until another may have its shards."""
         return max(self.heartbeat_timeout + TRUST_MARGIN_SECONDS, _LEAST_SESSION_SECONDS)
 
-    @field_validator("max_poll_interval")
+    @model_validator(mode="before")
     @classmethod
-    def _leaves_time_to_poll(cls, value: float, info: ValidationInfo) -> float:
-        least = info.data.get("min_poll_interval", 0)
-        if value < least:
-            raise ValueError(
-                f"{format_duration(value)} is less than the {format_duration(least)} that must"
-                " pass between two polls; its default is half the heartbeat's timeout"
-            )
-        return value
+    def _take_old_name(cls, given: object) -> object:
+        if isinstance(given, dict) and "queue_timeout" in given and "drain_timeout" not in given:
+            warn("limits: write drain_timeout, not queue_timeout", DeprecationWarning, stacklevel=4)
+            rest = dict(given)
+            return {"drain_timeout": rest.pop("queue_timeout"), **rest}
+        return given
 
     @field_validator("mark_query_records")
     @classmethod
@@ -189,7 +170,7 @@ class Limits(_Checked):
         return value
 
     def suited_to(self, records: Records) -> Limits:
-        """Give what was not given these defaults."""
+        """Return these limits, with `records` for those of the two that were not given."""
         given = self.model_dump(exclude_unset=True)
         most, marked = records
         given.setdefault("max_in_flight_records", max(most, given.get("mark_query_records", 0)))
@@ -203,7 +184,7 @@ class HarvestConfig(_Checked):
     outbox: str = DEFAULT_OUTBOX
     """table, or schema.table"""
     name: Name = Field(default_factory=lambda data: data["outbox"], validate_default=True)
-    """names the harvest in the lease, in events and in Kafka: one outbox's alone, as its table"""
+    """the harvest's own name in the lease, in events and in Kafka; by default, its table"""
     base_kafka: KafkaConfig = Field(
         repr=False, description="librdkafka's settings for every client, bootstrap.servers at least"
     )
@@ -212,11 +193,11 @@ class HarvestConfig(_Checked):
     leader_group: KafkaName = Field(
         default_factory=lambda data: _group_of(data["name"]), validate_default=True
     )
-    """the group of the candidates, as the name"""
+    """the group of the candidates; by default, the name"""
     leader_topic: KafkaName = Field(
         default_factory=lambda data: f"{data['leader_group']}.neli", validate_default=True
     )
-    """the topic by which the leader is elected, `<leader_group>.neli`; it is made if missing"""
+    """the topic by which the leader is elected, made if missing; by default, <leader_group>.neli"""
     postgres: SecretStr = Field(description="postgresql://..., or libpq's key=value pairs")
     delivery: Delivery = "exactly_once"
     """exactly_once or at_least_once; a reaper.yaml that does not say so is at_least_once"""
@@ -229,11 +210,11 @@ class HarvestConfig(_Checked):
     on_rejected: OnRejected = "hold_key"
     """hold_key, or skip: the key's later records do not wait for a parked one"""
     shards: Count = 1
-    """split the outbox by key among as many leaders"""
+    """how many leaders share the outbox, split by key"""
     retention: Period | None = None
-    """keep purged records so long in harvest.retained; else they are deleted"""
+    """how long purged records are kept in harvest.retained, as 24h; without it, not at all"""
     event_days: Count = 30
-    """keep the history so long"""
+    """how many days the history is kept"""
     label: Name | None = None
     """names this process in the lease's holder; without it, host and process id"""
     metrics: str | None = None
@@ -290,7 +271,7 @@ def _origin(info: ValidationInfo) -> Origin:
 
 
 def _told(error: ValidationError, model: type[BaseModel], names: Mapping[str, str]) -> str:
-    """Tell of each fault the field, and what may stand there; never the value."""
+    """Return each fault as its field and what may stand there; never the value."""
     told = {}
     for fault in error.errors(include_input=False, include_context=False, include_url=False):
         field, *inner = map(str, fault["loc"] or (model.__name__,))

@@ -59,7 +59,7 @@ class Harvesting:
             session_timeout_ms=int(session * 1000),
             heartbeat_seconds=min(1.0, session / 6),
             margin_seconds=TRUST_MARGIN_SECONDS,
-            drain_seconds=limits.queue_timeout,
+            drain_seconds=limits.drain_timeout,
         )
 
     def work(self, lease: Lease, trusted: Trusted, refreshed: Refreshed) -> Tour:

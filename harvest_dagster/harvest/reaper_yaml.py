@@ -6,7 +6,7 @@ outboxTable or bootstrap.servers is not given, it is looked for where all of har
 settings are.
 
 The file is read as YAML's nodes rather than as values: a node knows its line, and has its text as
-it was written, so that a name of 007 stays 007. Errors tell the keys, and never what they have.
+it was written, so that a name of 007 stays 007. Errors name the keys, and never what they have.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pydantic.alias_generators import to_camel
 from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits, Origin
+from harvest_dagster.harvest.goharvest_limits import GoharvestLimits
 
 TRACE = 5
 """The level below DEBUG, for which Python has no name."""
@@ -45,7 +46,7 @@ _SECTIONS = {"harvest", "harvest.limits", "logging"}
 _TABLES = {"harvest.baseKafkaConfig", "harvest.producerKafkaConfig"}
 NAMES = {
     **{field: f"harvest.{to_camel(field)}" for field in HarvestConfig.model_fields},
-    **{field: f"harvest.limits.{to_camel(field)}" for field in Limits.model_fields},
+    **{field: f"harvest.limits.{to_camel(field)}" for field in GoharvestLimits.model_fields},
     # goharvest's name tells one process from another; ours is that of all that harvest a table.
     "label": "harvest.name",
     "name": "harvest.harvestName",
@@ -57,7 +58,10 @@ NAMES = {
     "level": "logging.level",
 }
 """The key of each field."""
-_FIELDS = {name: field for field, name in NAMES.items() if name not in _SECTIONS}
+_FIELDS = {
+    **{name: field for field, name in NAMES.items() if name not in _SECTIONS},
+    "harvest.limits.queueTimeout": "drain_timeout",  # as goharvest calls it
+}
 _LOWER = {name.lower(): name for name in _FIELDS.keys() | _SECTIONS}
 
 _TAG = "tag:yaml.org,2002:"
@@ -135,13 +139,18 @@ def _reaper(root: _Entry) -> Reaper:
     fields: dict[str, Any] = {"delivery": "at_least_once", "limits": limits}
     for entry in _leaves(root):
         field = _FIELDS[entry.name]
-        names[field] = entry.place
         value = _table(entry) if entry.name in _TABLES else _text(entry)
         if value is not None:
-            (limits if field in Limits.model_fields else fields)[field] = value
+            if field in limits:
+                raise ConfigError(f"{entry.place}: it is {names[field]} too; give one of the two")
+            names[field] = entry.place
+            (limits if field in GoharvestLimits.model_fields else fields)[field] = value
     level = _level(fields.pop("level", "debug"), names["level"])
     _add_settings(fields)
-    return Reaper(HarvestConfig.model_validate(fields, context=Origin(names, _RECORDS)), level)
+    origin = Origin(names, _RECORDS)
+    checked = GoharvestLimits.model_validate(limits, context=origin)
+    fields["limits"] = checked.model_dump(include=set(Limits.model_fields), exclude_unset=True)
+    return Reaper(HarvestConfig.model_validate(fields, context=origin), level)
 
 
 def _leaves(section: _Entry) -> Iterator[_Entry]:

@@ -175,7 +175,7 @@ class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
     def _limits(self) -> Limits:
         given: dict[str, Any] = {
             "heartbeat_timeout": _seconds("heartbeat_timeout", self.neli.heartbeat_timeout),
-            "queue_timeout": _seconds("drain_timeout", self.drain_timeout),
+            "drain_timeout": _seconds("drain_timeout", self.drain_timeout),
             "max_in_flight_records": self.max_in_flight_records,
         }
         return Limits.model_validate({k: v for k, v in given.items() if v is not None})

@@ -106,7 +106,7 @@ def test_a_handler_that_raises(place: Place, start_harvest: StartHarvest) -> Non
 def test_a_handler_that_blocks(place: Place, start_harvest: StartHarvest, seconds: float) -> None:
     """A handler that blocks costs no record, and at the end no more than the drain's time."""
     forever = threading.Event()
-    config = place.config(limits={"queue_timeout": seconds})
+    config = place.config(limits={"drain_timeout": seconds})
     running = start_harvest(config, lambda _event: forever.wait() and None)
     place.put(1000)
     place.drained()

@@ -81,7 +81,7 @@ def test_before_and_after(place: Place, start_harvest: StartHarvest) -> None:
 def test_in_flight(place: Place, start_harvest: StartHarvest) -> None:
     """What is in flight is told as a number of records, and as their topics and keys."""
     place.put(40, keys=7)
-    harvest = start_harvest(place.config(**LINGERS, limits={"queue_timeout": 1})).harvest
+    harvest = start_harvest(place.config(**LINGERS, limits={"drain_timeout": 1})).harvest
     until(lambda: harvest.in_flight_records == 40)
     assert harvest.in_flight_record_keys == {(place.topic, b"k%d" % n) for n in range(7)}
 
@@ -106,7 +106,7 @@ def test_stop_drains(place: Place, start_harvest: StartHarvest, delivery: str) -
 def test_a_drain_is_bounded(place: Place, start_harvest: StartHarvest) -> None:
     """What can't settle is cut off when the drain's time is up, and nothing is lost."""
     place.put(10, keys=10)
-    stuck = start_harvest(place.config(**LINGERS, limits={"queue_timeout": 1})).harvest
+    stuck = start_harvest(place.config(**LINGERS, limits={"drain_timeout": 1})).harvest
     until(lambda: stuck.in_flight_records == 10)
     stuck.stop(20)
     assert place.waiting() == 10

@@ -71,7 +71,7 @@ def test_a_second_table_under_one_name_is_refused(place: Place, stands: Candidac
 def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
     """While a candidacy lets its tour settle, a tick of another harvest finds its own."""
     place.put(1)
-    slow = candidacy_of(place.config(limits={"queue_timeout": 25}), SENSOR, [])
+    slow = candidacy_of(place.config(limits={"drain_timeout": 25}), SENSOR, [])
     other = candidacy_of(place.config(name=f"{place.name}-o", outbox="o"), "other_leader", [])
     until(lambda: slow.leads(0))
     tour = Delegate(Harvesting(slow.config), 0, "run-1")
@@ -126,7 +126,7 @@ def test_a_successor_is_no_news(place: Place, monkeypatch: pytest.MonkeyPatch) -
 
 def test_another_configuration_begins_anew(place: Place, stands: Candidacy) -> None:
     """A code location that is loaded with other settings stands with these."""
-    other = candidacy_of(place.config(limits={"queue_timeout": 5}), SENSOR, [])
+    other = candidacy_of(place.config(limits={"drain_timeout": 5}), SENSOR, [])
     assert other is not stands
     assert stands.over
     until(lambda: other.leads(0))

@@ -39,16 +39,9 @@ def test_defaults() -> None:
 
 GOHARVEST_LIMITS = {
     "io_error_backoff": 0.5,
-    "poll_duration": 0.001,
-    "min_poll_interval": 0.1,
     "heartbeat_timeout": 5,
-    "max_poll_interval": 2.5,
-    "queue_timeout": 30,
-    "drain_interval": 2.5,
-    "mark_backoff": 0.01,
+    "drain_timeout": 30,
     "max_in_flight_records": 1000,
-    "send_concurrency": 8,
-    "send_buffer": 10,
     "mark_query_records": 100,
     "min_metrics_interval": 5,
 }
@@ -75,8 +68,8 @@ def test_limits(limits: Limits, in_flight: int, marked: int) -> None:
 @pytest.mark.parametrize(
     ("delivery", "limits", "in_flight", "marked"),
     [
-        ("exactly_once", {"send_buffer": 3}, 20_000, 5_000),
-        ("at_least_once", {"send_buffer": 3}, 4_000, 1_000),
+        ("exactly_once", {"heartbeat_timeout": 3}, 20_000, 5_000),
+        ("at_least_once", {"heartbeat_timeout": 3}, 4_000, 1_000),
         ("exactly_once", {"max_in_flight_records": 60}, 60, 60),
         ("at_least_once", {"max_in_flight_records": 60}, 60, 60),
         ("at_least_once", {"max_in_flight_records": 20_000}, 20_000, 1_000),
@@ -93,21 +86,17 @@ def test_given_limits_are_honoured(
     assert (made.max_in_flight_records, made.mark_query_records) == (in_flight, marked)
 
 
-@pytest.mark.parametrize(
-    ("limits", "max_poll_interval", "drain_interval"),
-    [
-        ({"heartbeat_timeout": 40.0}, 20, 20),
-        ({"heartbeat_timeout": 40.0, "queue_timeout": 15.0}, 20, 15),
-        ({"max_poll_interval": 4.0}, 4, 4),
-        ({"max_poll_interval": "4s", "drain_interval": timedelta(seconds=1)}, 4, 1),
-    ],
-)
-def test_derived_limits(
-    limits: dict[str, Any], max_poll_interval: float, drain_interval: float
-) -> None:
-    """The intervals follow from the timeouts, unless they are given."""
-    made = Limits(**limits)
-    assert (made.max_poll_interval, made.drain_interval) == (max_poll_interval, drain_interval)
+@pytest.mark.parametrize("given", [7.0, "7s", timedelta(seconds=7)])
+def test_durations(given: Any) -> None:
+    """A duration is a number of seconds, a text as Go has it, or a timedelta."""
+    assert Limits(drain_timeout=given).drain_timeout == 7
+
+
+@pytest.mark.parametrize("make", [Limits.model_validate, lambda old: config(limits=old).limits])
+def test_the_old_name_of_the_drain_timeout(make: Any) -> None:
+    """It is taken, alone and in a config, and a warning names the new one."""
+    with pytest.warns(DeprecationWarning, match="write drain_timeout, not queue_timeout"):
+        assert make({"queue_timeout": "7s"}).drain_timeout == 7
 
 
 @pytest.mark.parametrize(

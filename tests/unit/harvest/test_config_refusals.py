@@ -6,6 +6,7 @@ import pytest
 
 from harvest_dagster import ConfigError
 from harvest_dagster.harvest.config import HarvestConfig, Limits
+from harvest_dagster.harvest.goharvest_limits import GoharvestLimits
 
 KAFKA = {"bootstrap.servers": "localhost:9092"}
 KAFKA_NAME = "it must be of 1 to 249 letters, digits, '.', '_' and '-'"
@@ -65,20 +66,10 @@ def test_refusals(field: str, value: object, said: str) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("send_buffer", -1, "Input should be greater than or equal to 0"),
-        ("send_concurrency", 0, "Input should be greater than or equal to 1"),
         ("max_in_flight_bytes", 0, "Input should be greater than or equal to 1"),
-        ("mark_backoff", -1, "it must be 0s or more"),
+        ("io_error_backoff", -1, "it must be 0s or more"),
         ("heartbeat_timeout", "-1s", "it must be 1ms or more"),
-        ("queue_timeout", "30", f"it lacks its unit: {DURATION}"),
-        (
-            "max_poll_interval",
-            "99ms",
-            (
-                "99ms is less than the 100ms that must pass between two polls; its default is"
-                " half the heartbeat's timeout"
-            ),
-        ),
+        ("drain_timeout", "30", f"it lacks its unit: {DURATION}"),
         (
             "mark_query_records",
             20_001,
@@ -98,13 +89,6 @@ def test_refusals_of_limits(field: str, value: object, said: str) -> None:
     ("given", "said"),
     [
         ({"leader_group": "g" * 249}, f"leader_topic: {KAFKA_NAME}"),
-        (
-            {"limits": {"min_poll_interval": "3s"}},
-            (
-                "max_poll_interval: 2.5s is less than the 3s that must pass between two polls; its"
-                " default is half the heartbeat's timeout"
-            ),
-        ),
         (
             {"limits": {"max_in_flight_records": 10, "mark_query_records": 11}},
             "mark_query_records: 11 is more than the 10 records that may be in flight",
@@ -140,6 +124,19 @@ def test_unknown() -> None:
     assert said.startswith("shard: no such setting; there are outbox, name, base_kafka, ")
     with pytest.raises(ConfigError, match="heartbeat: no such setting; there are io_error_backoff"):
         Limits.model_validate({"heartbeat": 1})
+
+
+@pytest.mark.parametrize("limit", sorted(GoharvestLimits.model_fields.keys() - Limits.model_fields))
+def test_limits_without_effect(limit: str) -> None:
+    """A limit that a reaper.yaml may have, and that has no effect, is none of a config's."""
+    known = ", ".join(Limits.model_fields)
+    assert refusal(limits={limit: "1s"}) == f"{limit}: no such setting; there are {known}"
+
+
+def test_both_names_of_the_drain_timeout() -> None:
+    """The old name is refused beside the new one."""
+    both = {"drain_timeout": 1, "queue_timeout": 1}
+    assert refusal(limits=both).startswith("queue_timeout: no such setting; there are ")
 
 
 def test_frozen() -> None:

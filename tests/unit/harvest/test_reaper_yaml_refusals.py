@@ -9,6 +9,8 @@ from harvest_dagster import ConfigError
 from harvest_dagster.harvest.reaper_yaml import load_reaper_yaml
 
 SECRET = "hunter2"  # noqa: S105 - what must not be shown
+LIMITS = "harvest.limits"
+AT_LEAST = "Input should be greater than or equal to"
 LEAST = """\
 harvest:
   baseKafkaConfig: {bootstrap.servers: "localhost:9092"}
@@ -156,6 +158,32 @@ def test_double_key() -> None:
         (
             "limits: {heartbeatTimeout: -1s}",
             "harvest.limits.heartbeatTimeout (line 4): it must be 1ms or more",
+        ),
+        ("limits: {sendBuffer: -1}", f"{LIMITS}.sendBuffer (line 4): {AT_LEAST} 0"),
+        ("limits: {sendConcurrency: 0}", f"{LIMITS}.sendConcurrency (line 4): {AT_LEAST} 1"),
+        ("limits: {markBackoff: -1s}", f"{LIMITS}.markBackoff (line 4): it must be 0s or more"),
+        ("limits: {drainInterval: 0}", f"{LIMITS}.drainInterval (line 4): it must be 1ms or more"),
+        ("limits: {pollDuration: 0}", f"{LIMITS}.pollDuration (line 4): it must be 1ms or more"),
+        (
+            "limits: {maxPollInterval: 99ms}",
+            (
+                "harvest.limits.maxPollInterval (line 4): 99ms is less than the 100ms that must"
+                " pass between two polls; its default is half the heartbeat's timeout"
+            ),
+        ),
+        (
+            "limits: {heartbeatTimeout: 150ms}",
+            (
+                "harvest.limits.maxPollInterval: 75ms is less than the 100ms that must"
+                " pass between two polls; its default is half the heartbeat's timeout"
+            ),
+        ),
+        (
+            "limits: {queueTimeout: 1s, drainTimeout: 1s}",
+            (
+                "harvest.limits.drainTimeout (line 4): it is harvest.limits.queueTimeout (line 4)"
+                " too; give one of the two"
+            ),
         ),
         (
             "limits: {minPollInterval: 3s}",

@@ -117,7 +117,7 @@ def test_its_resource_has_what_is_given(load: Load, monkeypatch: pytest.MonkeyPa
     )
     assert (config.leader_group, config.marks) == ("shop-candidates", "rows")
     limits = config.limits
-    assert (limits.queue_timeout, limits.heartbeat_timeout) == (5.0, 8.0)
+    assert (limits.drain_timeout, limits.heartbeat_timeout) == (5.0, 8.0)
     assert limits.max_in_flight_records == 500
 
 
