@@ -36,7 +36,8 @@ def parse_duration(text: str) -> float:
     if not _DURATION.fullmatch(text):
         lacking = "it lacks its unit" if _BARE.fullmatch(text) else "this is no duration"
         raise ValueError(f"{lacking}: write 100ms, 5s or 1h30m, of ns, us, ms, s, m and h")
-    nanoseconds = sum(_nanoseconds(number, unit) for number, unit in _PARTS.findall(text))
+    parts = _PARTS.findall(text)
+    nanoseconds = sum(int(Fraction(number) * _NANOSECONDS[unit]) for number, unit in parts)
     if nanoseconds > _LONGEST:
         raise ValueError("it is longer than the 292 years of Go's durations")
     return (-nanoseconds if text.startswith("-") else nanoseconds) / _SECOND
@@ -73,13 +74,6 @@ Pause = Annotated[float, BeforeValidator(_seconds), _at_least(0)]
 
 Period = Annotated[float, BeforeValidator(_seconds), _at_least(0.001)]
 """Likewise a field of at least a millisecond, for what must take time."""
-
-
-def _nanoseconds(number: str, unit: str) -> int:
-    whole, _, part = number.partition(".")
-    size = _NANOSECONDS[unit]
-    parts: int = 10 ** len(part)
-    return int(whole or "0") * size + int(part or "0") * size // parts
 
 
 def _written(nanoseconds: int) -> str:
