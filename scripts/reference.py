@@ -38,7 +38,6 @@ from harvest_dagster.orchestration import (
     OutboxComponent,
     OutboxResource,
 )
-from harvest_dagster.orchestration.component import KafkaAttributes
 from harvest_dagster.postgres.migrations import migrations
 from harvest_dagster.postgres.statements import statements
 
@@ -52,7 +51,7 @@ _HEARD = (
     events.MeterRead,
     events.Stats,
 )
-_RESOURCES = (OutboxResource, KafkaResource, NeliResource, HarvestResource)
+_DAGSTER = (OutboxResource, KafkaResource, NeliResource, HarvestResource, OutboxComponent)
 _CODE = re.compile(r"`[^`]*`|<")
 _TABLE = re.compile(
     r"((?:^-- .*\n)+)(?:^CREATE SCHEMA .*\n)?(^CREATE TABLE (\S+) \((?:.|\n)*?;\n)", re.MULTILINE
@@ -116,15 +115,12 @@ def config() -> Iterator[str]:
     yield f"goharvest's `limits.queueTimeout` is {_key('drain_timeout')}; in Python,"
     yield "`queue_timeout` is the old name of `drain_timeout`: it is taken, with a warning."
     yield "\n## In Dagster\n"
-    for resource in _RESOURCES:
-        yield f"### {resource.__name__}\n"
-        yield from _model(resource)
-        yield ""
-    yield "### OutboxComponent\n"
-    yield "The attributes in a `defs.yaml`; see [without Python](../how-to/operate-dagster.md).\n"
-    yield from _model(OutboxComponent)
-    yield "\nIts `kafka` has:\n"
-    yield from _model(KafkaAttributes)
+    yield "Every field may be left out: names then follow from the table, numbers of records from"
+    yield "the delivery, and places from the settings. The fields of `OutboxComponent` are the"
+    yield "attributes in a [`defs.yaml`](../how-to/operate-dagster.md#without-python)."
+    for part in _DAGSTER:
+        yield f"\n### {part.__name__}\n"
+        yield from _model(part)
 
 
 def commands() -> Iterator[str]:

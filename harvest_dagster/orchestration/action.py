@@ -31,8 +31,8 @@ class Call:
 
     @property
     def name(self) -> str:
-        """What the harvest is called; it takes no Kafka to tell."""
-        return self.harvest.neli.name or str(self.table)
+        """What the harvest is called; it takes no Kafka to know."""
+        return self.harvest.harvest_name
 
     @property
     def table(self) -> TableName:

@@ -20,13 +20,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from functools import partial
+from typing import Annotated, Any, TypeAlias, get_origin
 
 import dagster as dg
 from dagster_shared.record import replace
 from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from harvest_dagster.orchestration.definitions import harvest_definitions
+from harvest_dagster.orchestration.fields import FIELDS, values_for, with_fields
 from harvest_dagster.orchestration.resources import (
     HarvestResource,
     KafkaResource,
@@ -53,64 +56,28 @@ def _settings(context: dg.ResolutionContext, given: Mapping[str, _Setting]) -> d
     return {key: _text(context, value) for key, value in given.items()}
 
 
-Text: TypeAlias = Annotated[
-    Any, dg.Resolver(_text, model_field_type=str | None, inject_before_resolve=False)
-]
-Settings: TypeAlias = Annotated[
-    dict[str, Any], dg.Resolver(_settings, model_field_type=dict[str, str | int | float | bool])
-]
+def _attribute_type(field: FieldInfo) -> Any:  # noqa: ANN401 - types of any form
+    """Return what a `defs.yaml` has for a field; Dagster shows a resolver's description alone."""
+    kind, said = field.annotation, field.description
+    if get_origin(kind) is dict:
+        read = dg.Resolver(_settings, model_field_type=dict[str, _Setting], description=said)
+        return Annotated[dict[str, Any], read]
+    if kind in (str, str | None):
+        text = partial(dg.Resolver, model_field_type=str | None, inject_before_resolve=False)
+        return Annotated[Any, text(_text, description=said)]
+    return Annotated[kind, dg.Resolver.default(description=said)]
 
 
+@with_fields(KafkaResource.model_fields, _attribute_type)
 class KafkaAttributes(dg.Model, dg.Resolvable):
     """Where Kafka is."""
 
-    bootstrap_servers: Text = Field(
-        default=None, description="host:9092,...; without it, the settings' own"
-    )
-    settings: Settings = Field(
-        default={}, description="any other of librdkafka's settings, for every client"
-    )
-    producer_settings: Settings = Field(
-        default={}, description="librdkafka's settings for the producer alone"
-    )
 
-
+@with_fields({**OutboxResource.model_fields, **FIELDS}, _attribute_type)
 class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
     """An outbox and its harvest: assets, checks, the sensor that leads, and the operator's jobs."""
 
     key: str = Field(default="harvest", description="what all its parts' names begin with")
-    table: Text = Field(
-        default=None, description="table or schema.table; without it, the settings' own"
-    )
-    postgres: Text = Field(
-        default=None, description="postgresql://..., as {{ env.NAME }}; else the settings' own"
-    )
-    kafka: KafkaAttributes = Field(default_factory=KafkaAttributes, description="where Kafka is")
-    name: Text = Field(
-        default=None, description="what the harvest is called; without it, like its table"
-    )
-    leader_topic: Text = Field(default=None, description="without it, <name>.neli")
-    leader_group: Text = Field(default=None, description="without it, <name>")
-    shards: int = Field(default=1, description="how many leaders share the outbox's keys")
-    heartbeat_timeout: Text = Field(
-        default="5s", description="how long a leader may go without a proof, as 5s or 500ms"
-    )
-    delivery: Literal["exactly_once", "at_least_once"] = Field(
-        default="exactly_once", description="exactly_once or at_least_once"
-    )
-    marks: Literal["claims", "rows"] = Field(
-        default="claims", description="claims, or rows where goharvest reaps too"
-    )
-    on_rejected: Literal["hold_key", "skip"] = Field(
-        default="hold_key", description="what a parked record does to its key: hold_key or skip"
-    )
-    retention: Text = Field(
-        default=None, description="how long purged records are kept aside, as 24h; else not at all"
-    )
-    drain_timeout: Text = Field(
-        default="10s", description="how long what is in flight may take to settle, at a hand-over"
-    )
-    max_in_flight_records: int | None = Field(default=None, description="what back-pressure allows")
     topics: list[str] = Field(default=[], description="the topics that it publishes to")
     upstream: list[str] = Field(
         default=[], description="the assets that stash into it, each as key or prefix/key"
@@ -118,6 +85,7 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
     running: bool = Field(
         default=False, description="whether the sensor is on without anybody's hand"
     )
+    kafka: KafkaAttributes = Field(default_factory=KafkaAttributes, description="as KafkaResource")
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Make what `harvest_definitions` makes."""
@@ -135,28 +103,12 @@ class OutboxComponent(dg.Component, dg.Model, dg.Resolvable):
         )
 
     def _harvest(self) -> HarvestResource:
-        kafka = self.kafka
-        return HarvestResource(
-            outbox=OutboxResource(postgres=self.postgres, table=self.table),
-            kafka=KafkaResource(
-                bootstrap_servers=kafka.bootstrap_servers,
-                settings=kafka.settings,
-                producer_settings=kafka.producer_settings,
-            ),
-            neli=NeliResource(
-                name=self.name,
-                leader_topic=self.leader_topic,
-                leader_group=self.leader_group,
-                shards=self.shards,
-                heartbeat_timeout=self.heartbeat_timeout,
-            ),
-            delivery=self.delivery,
-            marks=self.marks,
-            on_rejected=self.on_rejected,
-            retention=self.retention,
-            drain_timeout=self.drain_timeout,
-            max_in_flight_records=self.max_in_flight_records,
-        )
+        parts = {
+            "outbox": OutboxResource(**values_for(OutboxResource, self)),
+            "kafka": KafkaResource(**values_for(KafkaResource, self.kafka)),
+            "neli": NeliResource(**values_for(NeliResource, self)),
+        }
+        return HarvestResource(**{**values_for(HarvestResource, self), **parts})
 
 
 _makers: dict[tuple[str, dg.AssetKey], str] = {}

@@ -9,7 +9,6 @@ from harvest_dagster.election import resign
 from harvest_dagster.election.resign import HandOver
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest import remark
-from harvest_dagster.harvest.durations import parse_duration
 from harvest_dagster.harvest.remark import Remarked
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.orchestration.action import Action, Call, Did, table
@@ -56,7 +55,7 @@ def _leaders(change: HandOver) -> dict[str, str | int]:
 
 
 def _remark(call: Call, config: Remark) -> Did:
-    seconds = parse_duration(call.harvest.drain_timeout) + _NEXT_TOUR_SECONDS
+    seconds = call.harvest.limits().drain_timeout + _NEXT_TOUR_SECONDS
     with call.looking() as connection:
         found = remark.remark(connection, call.name, config.shard, seconds)
     lines = [str(one) for one in found]

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import dagster as dg
 import psycopg
 from confluent_kafka import Producer
 from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from harvest_dagster.config import KafkaConfig, load_settings
-from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.config import HarvestConfig, Limits
-from harvest_dagster.harvest.durations import parse_duration
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
+from harvest_dagster.orchestration.fields import FIELDS, values_for, with_fields
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
 from harvest_dagster.postgres.connect import Patience, connect
@@ -40,17 +40,17 @@ class OutboxResource(dg.ConfigurableResource[None]):
     )
 
     def url(self) -> str:
-        """Tell where the database is, with the password; never print it."""
+        """Return the address of the database, with the password; never print it."""
         return load_settings(postgres=self.postgres).postgres_url()
 
     def table_name(self) -> TableName:
-        """Tell the table, checked."""
+        """Return the table's name, checked."""
         return TableName.parse(load_settings(outbox=self.table).outbox)
 
     def options(self) -> dict[str, str]:
-        """Tell Spark's options for it; never print them, for a URL has the password.
+        """Return Spark's options for it; never print them, for a URL has the password.
 
-        What the settings tell, a server of Spark Connect reads there itself: it is not sent.
+        An address of the settings is not among them: a server of Spark Connect reads its own.
         """
         url = {"url": self.url()} if self.postgres else {}
         return {**url, "outbox": str(self.table_name())}
@@ -88,7 +88,7 @@ class KafkaResource(dg.ConfigurableResource[None]):
     )
 
     def config(self) -> KafkaConfig:
-        """Tell the settings of every client; never print them."""
+        """Return the settings of every client; never print them."""
         own: KafkaConfig = dict(self.settings)
         if self.bootstrap_servers is not None:
             return {**own, "bootstrap.servers": self.bootstrap_servers}
@@ -97,7 +97,7 @@ class KafkaResource(dg.ConfigurableResource[None]):
     def check(self) -> None:
         """Raise a ConfigError for a setting that librdkafka does not know, or can't read.
 
-        A client without brokers tells: it calls nobody.
+        A client is made for that; it has no brokers, so it calls nobody.
         """
         given = {**self.settings, **self.producer_settings}
         places = {"bootstrap.servers", "metadata.broker.list"}
@@ -105,45 +105,52 @@ class KafkaResource(dg.ConfigurableResource[None]):
         make(Producer, client_settings(settings, {}, {}))
 
     def ensure_topic(self, topic: str, partitions: int = 4) -> bool:
-        """Create a topic that is missing; tell whether it was."""
+        """Create a topic that is missing; return whether it was."""
         return ensure_topic(self.config(), topic, partitions)
 
 
+def _config_type(field: FieldInfo) -> Any:  # noqa: ANN401 - types of any form
+    """Return what a resource has for a field: text for a choice, so that it may be an `EnvVar`."""
+    return str if get_origin(field.annotation) is Literal else field.annotation
+
+
+_ELECTION = {
+    name: FIELDS[name]
+    for name in ("name", "label", "leader_topic", "leader_group", "shards", "heartbeat_timeout")
+}
+_HARVEST = {name: field for name, field in FIELDS.items() if name not in _ELECTION}
+
+
+@with_fields(_ELECTION, _config_type)
 class NeliResource(dg.ConfigurableResource[None]):
     """The election: candidates of one group on one topic of Kafka, whose owner leads."""
 
-    name: str | None = Field(
-        default=None, description="what the harvest is called; without it, like its table"
-    )
-    leader_topic: str | None = Field(default=None, description="without it, <name>.neli")
-    leader_group: str | None = Field(default=None, description="without it, <name>")
-    shards: int = Field(default=1, description="how many leaders share the outbox's keys")
-    heartbeat_timeout: str = Field(
-        default="5s", description="how long a leader may go without a proof, as 5s or 500ms"
-    )
+    def __init__(self, **fields: Any) -> None:  # noqa: ANN401 - each of its field's type
+        super().__init__(**fields)
 
 
+@with_fields(_HARVEST, _config_type)
 class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
     """A harvest: from an outbox, by a leader, into Kafka."""
 
     outbox: OutboxResource = Field(default_factory=OutboxResource)
     kafka: KafkaResource = Field(default_factory=KafkaResource)
     neli: NeliResource = Field(default_factory=NeliResource)
-    delivery: str = Field(default="exactly_once", description="exactly_once or at_least_once")
-    marks: str = Field(default="claims", description="claims, or rows where goharvest reaps too")
-    on_rejected: str = Field(
-        default="hold_key", description="what a parked record does to its key: hold_key or skip"
-    )
-    retention: str | None = Field(
-        default=None, description="how long purged records are kept aside, as 24h; else not at all"
-    )
-    drain_timeout: str = Field(
-        default="10s", description="how long what is in flight may take to settle, at a hand-over"
-    )
-    max_in_flight_records: int | None = Field(default=None, description="what back-pressure allows")
+
+    def __init__(self, **fields: Any) -> None:  # noqa: ANN401 - each of its field's type
+        super().__init__(**fields)
+
+    @property
+    def harvest_name(self) -> str:
+        """What the harvest is called; it takes no Kafka to know."""
+        return str(values_for(HarvestConfig, self.neli).get("name") or self.outbox.table_name())
+
+    def limits(self) -> Limits:
+        """Return how much, how often and how long; raise a ConfigError that names the field."""
+        return Limits.model_validate(values_for(Limits, self, self.neli))
 
     def config(self) -> HarvestConfig:
-        """Tell all that the engine must know; raise a ConfigError that names the field."""
+        """Return all that the engine must know; raise a ConfigError that names the field."""
         return self._config(self.outbox.url(), self.kafka.config())
 
     def check(self) -> None:
@@ -154,35 +161,13 @@ class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
             here._config(url, {"bootstrap.servers": "nowhere:9092", **here.kafka.settings})  # noqa: SLF001 - one of us
 
     def _config(self, url: str, kafka: KafkaConfig) -> HarvestConfig:
-        neli = self.neli
-        given: dict[str, Any] = {
-            "outbox": str(self.outbox.table_name()),
-            "postgres": url,
-            "base_kafka": kafka,
-            "producer_kafka": dict(self.kafka.producer_settings),
-            "name": neli.name,
-            "leader_topic": neli.leader_topic,
-            "leader_group": neli.leader_group,
-            "shards": neli.shards,
-            "delivery": self.delivery,
-            "marks": self.marks,
-            "on_rejected": self.on_rejected,
-            "retention": None if self.retention is None else _seconds("retention", self.retention),
-            "limits": self._limits(),
-        }
-        return HarvestConfig.model_validate({k: v for k, v in given.items() if v is not None})
-
-    def _limits(self) -> Limits:
-        given: dict[str, Any] = {
-            "heartbeat_timeout": _seconds("heartbeat_timeout", self.neli.heartbeat_timeout),
-            "drain_timeout": _seconds("drain_timeout", self.drain_timeout),
-            "max_in_flight_records": self.max_in_flight_records,
-        }
-        return Limits.model_validate({k: v for k, v in given.items() if v is not None})
-
-
-def _seconds(field: str, duration: str) -> float:
-    try:
-        return parse_duration(duration)
-    except ValueError as error:
-        raise ConfigError(f"{field}: {error}") from None
+        return HarvestConfig.model_validate(
+            {
+                **values_for(HarvestConfig, self, self.neli),
+                "outbox": str(self.outbox.table_name()),
+                "postgres": url,
+                "base_kafka": kafka,
+                "producer_kafka": dict(self.kafka.producer_settings),
+                "limits": self.limits(),
+            }
+        )

@@ -8,7 +8,7 @@ import tomllib
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import dagster as dg
 import pytest
@@ -18,8 +18,10 @@ from dagster.components.core.package_entry import (
     DG_PLUGIN_ENTRY_POINT_GROUP,
     get_package_objects_in_module,
 )
+from pydantic.fields import FieldInfo
 
 from harvest_dagster.orchestration import OutboxComponent
+from harvest_dagster.orchestration.fields import FIELDS
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.filterwarnings(  # Dagster's own, about how Dagster's own code uses it
@@ -119,6 +121,27 @@ def test_its_resource_has_what_is_given(load: Load, monkeypatch: pytest.MonkeyPa
     limits = config.limits
     assert (limits.drain_timeout, limits.heartbeat_timeout) == (5.0, 8.0)
     assert limits.max_in_flight_records == 500
+
+
+def given_for(field: FieldInfo) -> Any:
+    """A value that is not the field's default."""
+    choices = get_args(field.annotation)
+    if get_origin(field.annotation) is Literal:
+        return next(choice for choice in choices if choice != field.default)
+    return 7 if int in (field.annotation, *choices) else "7s"
+
+
+def test_each_field_of_a_config_arrives(load: Load) -> None:
+    """What a `defs.yaml` gives for any field is what the harvest's config has."""
+    given = {name: given_for(field) for name, field in FIELDS.items()}
+    places = {"postgres": "postgresql://here", "kafka": {"bootstrap_servers": "broker:9092"}}
+    harvest: Any = (load(key="shop", **places, **given).resources or {})["shop"]
+    with harvest.process_config_and_initialize_cm() as resource:
+        config = resource.config()
+    found = {name: getattr(config, name, getattr(config.limits, name, None)) for name in FIELDS}
+    seconds = {name for name, value in found.items() if isinstance(value, float)}
+    assert {"retention", "drain_timeout"} <= seconds
+    assert found == {**given, **dict.fromkeys(seconds, 7.0)}
 
 
 def test_no_value_of_the_environment_is_in_the_definitions(
