@@ -1,15 +1,15 @@
-"""Stash JSON lines: a line that is wrong is told by its number, and then nothing is stashed."""
+"""Stash JSON lines: a line that is wrong is named by its number, and then nothing is stashed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import psycopg
 
 from harvest_dagster.errors import MessageError
 from harvest_dagster.outbox.lines import LineReader
-from harvest_dagster.outbox.plan import in_batches
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.rows import RowEncoder
 from harvest_dagster.outbox.stasher import stash
@@ -22,7 +22,7 @@ def stash_lines(
     outbox: Outbox,
     on_message: Callable[[], object] = lambda: None,
 ) -> int:
-    """Stash the messages of all lines in the caller's transaction; tell how many."""
+    """Stash the messages of all lines in the caller's transaction; return how many."""
     reader = LineReader(lines)
     try:
         return stash(connection, _told(reader, on_message), outbox=outbox)
@@ -35,12 +35,12 @@ def stash_lines(
 def stash_in_batches(
     connection: psycopg.Connection[Any], lines: Iterable[str], outbox: Outbox, size: int
 ) -> Iterator[int]:
-    """Stash in transactions of so many messages, and tell after each how many there are by then.
+    """Stash in transactions of so many messages, and yield after each how many there are by then.
 
     Look for bad lines first: here one would end it half-way.
     """
-    count = 0
-    for batch in in_batches(iter(LineReader(lines)), size):
+    count, messages = 0, iter(LineReader(lines))
+    while batch := list(islice(messages, size)):
         with connection.transaction():
             count += stash(connection, batch, outbox=outbox)
         yield count
@@ -49,7 +49,7 @@ def stash_in_batches(
 def bad_lines(
     connection: psycopg.Connection[Any], lines: Iterable[str], outbox: Outbox
 ) -> Iterator[str]:
-    """Tell of each line that could not be stashed its number, and why; write nothing."""
+    """Yield the number of each line that could not be stashed, and why; write nothing."""
     rows = connection.execute(CATALOGUE["columns"].text, (outbox.table.sql,)).fetchall()
     encoder = RowEncoder(outbox, Shape.read(outbox.table, rows))
     reader, ended = LineReader(iter(lines)), False

@@ -1,48 +1,50 @@
 """Stash over psycopg 3: one message by INSERT, many by binary COPY.
 
-Called on the caller's thread, in the caller's transaction; it blocks as long as the database does.
+It runs where the caller does, in the caller's transaction, and waits as long as the database does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from itertools import chain
-from typing import Any
+from typing import cast
 
 import psycopg
-from psycopg.pq import PipelineStatus, TransactionStatus
-from psycopg.rows import TupleRow, tuple_row
+from psycopg.pq import PipelineStatus
 
-from harvest_dagster.errors import MessageError, TransactionError
-from harvest_dagster.outbox.plan import (
-    COLUMNS,
-    NOW,
-    RETURNING_BATCH,
-    STASH,
-    Plan,
-    checked,
-    forget_plans,
-    in_batches,
-    make_plan,
-    plan_of,
-)
+from harvest_dagster.errors import MessageError
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.rows import binary_time
+from harvest_dagster.outbox.stash_plan import STASH, StashPlan, forget_plans, make_plan, plan_of
+from harvest_dagster.outbox.stash_stream import BATCH, Stream, taken
 from harvest_dagster.outbox.table import Outbox
+from harvest_dagster.postgres.target import PsycopgConnection, PsycopgCursor, cursor_on, rows
+from harvest_dagster.postgres.twin import done, result_of
 
 
-def refuse_autocommit(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    """Refuse a connection on which each statement would commit by itself."""
-    if connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE:
-        raise TransactionError(
-            "stash needs your transaction, and this connection is in autocommit: begin one, for"
-            " example `with connection.transaction():`, around your writes and the stash"
-        )
+async def stash(
+    connection: PsycopgConnection, messages: Message | Stream, outbox: Outbox, *, ids: bool
+) -> int | list[int]:
+    """Stash one message or many."""
+    cursor = cursor_on(connection)
+    try:
+        plan = plan_of(connection, outbox) or await make_plan(connection, connection, outbox)
+        if isinstance(messages, Message):
+            row = plan.encoder.insert_row(messages)
+            await done(cursor.execute(plan.returning if ids else plan.insert, row))
+            return await _ids(cursor) if ids else 1
+        if ids or not _can_copy(connection):
+            found = await _insert_many(cursor, plan, messages)
+            return found if ids else len(found)
+        return await _copy(cursor, plan, messages)
+    except (psycopg.Error, MessageError):
+        forget_plans(connection)
+        raise
 
 
-def can_copy(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-    """Tell whether many may go by COPY: not in a pipeline, and only where texts are UTF-8.
+def _can_copy(connection: PsycopgConnection) -> bool:
+    """Return whether many may go by COPY: not in a pipeline, and only where texts are UTF-8.
 
     Its texts are sent as UTF-8, which PostgreSQL would take for the connection's own encoding.
     """
@@ -50,84 +52,56 @@ def can_copy(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any])
     return not is_pipeline and connection.info.encoding == "utf-8"
 
 
-def stash(
-    connection: psycopg.Connection[Any],
-    messages: Message | Iterable[Message],
-    outbox: Outbox,
-    *,
-    ids: bool,
-) -> int | list[int]:
-    """Stash one message or many."""
-    refuse_autocommit(connection)
-    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        try:
-            plan = plan_of(connection, outbox) or _look_up(cursor, outbox)
-            if isinstance(messages, Message):
-                return _insert(cursor, plan, messages, ids=ids)
-            stream = checked(messages)
-            if ids or not can_copy(connection):
-                found = _insert_many(cursor, plan, stream)
-                return found if ids else len(found)
-            return _copy(cursor, plan, stream)
-        except (psycopg.Error, MessageError):
-            forget_plans(connection)
-            raise
+async def _ids(cursor: PsycopgCursor) -> list[int]:
+    return [found for (found,) in await result_of(cursor.fetchall())]
 
 
-def _look_up(cursor: psycopg.Cursor[TupleRow], outbox: Outbox) -> Plan:
-    rows = cursor.execute(COLUMNS, (outbox.table.sql,)).fetchall()
-    return make_plan(cursor.connection, outbox, rows)
-
-
-def _insert(
-    cursor: psycopg.Cursor[TupleRow], plan: Plan, message: Message, *, ids: bool
-) -> int | list[int]:
-    row = plan.encoder.insert_row(message)
-    if not ids:
-        cursor.execute(plan.insert, row)
-        return 1
-    return [found for (found,) in cursor.execute(plan.returning, row)]
-
-
-def _insert_many(
-    cursor: psycopg.Cursor[TupleRow], plan: Plan, messages: Iterator[Message]
-) -> list[int]:
+async def _insert_many(cursor: PsycopgCursor, plan: StashPlan, messages: Stream) -> list[int]:
     ids: list[int] = []
-    with _all_or_none(cursor.connection):
-        for batch in in_batches(messages, RETURNING_BATCH):
-            rows = [plan.encoder.insert_row(message) for message in batch]
-            cursor.executemany(plan.returning, rows, returning=True)
-            ids.extend(found for result in cursor.results() for (found,) in result)
+    async with _all_or_none(cursor.connection):
+        while batch := await taken(messages, BATCH):
+            inserts = [plan.encoder.insert_row(message) for message in batch]
+            await done(cursor.executemany(plan.returning, inserts, returning=True))
+            ids += await _ids(cursor)
+            while cursor.nextset():
+                ids += await _ids(cursor)
     return ids
 
 
-@contextmanager
-def _all_or_none(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    connection.execute(STASH["savepoint"].text)
+@asynccontextmanager
+async def _all_or_none(connection: PsycopgConnection) -> AsyncIterator[None]:
+    await done(connection.execute(STASH["savepoint"].text))
     try:
         yield
     except psycopg.Error:  # which has undone the whole transaction
         raise
     except BaseException:
-        connection.execute(STASH["undo"].text)
+        await done(connection.execute(STASH["undo"].text))
         raise
-    connection.execute(STASH["keep"].text)
+    await done(connection.execute(STASH["keep"].text))
 
 
-def _copy(cursor: psycopg.Cursor[TupleRow], plan: Plan, messages: Iterator[Message]) -> int:
-    first = next(messages, None)
-    if first is None:
+async def _copy(cursor: PsycopgCursor, plan: StashPlan, messages: Stream) -> int:
+    first = await taken(messages, 1)
+    if not first:
         return 0
-    time = _now(cursor) if plan.encoder.wants_time else None
+    time = await _now(cursor.connection) if plan.encoder.wants_time else None
     encode, count = plan.encoder.copy_row, 0
-    with cursor.copy(plan.copy) as copy:
-        for message in chain((first,), messages):
-            copy.write_row(encode(message, time))
+    # The one loop that stands twice: millions go through it, and awaiting each would be felt.
+    if isinstance(cursor, psycopg.Cursor):
+        with cursor.copy(plan.copy) as copy:
+            for message in chain(first, cast("Iterator[Message]", messages)):
+                copy.write_row(encode(message, time))
+                count += 1
+        return count
+    async with cursor.copy(plan.copy) as acopy:
+        await acopy.write_row(encode(first[0], time))
+        async for message in cast("AsyncIterator[Message]", messages):
+            await acopy.write_row(encode(message, time))
             count += 1
-    return count
+    return count + 1
 
 
-def _now(cursor: psycopg.Cursor[TupleRow]) -> bytes:
-    row = cursor.execute(NOW).fetchone()
-    assert row is not None  # noqa: S101 - a SELECT without FROM has one row
-    return binary_time(row[0])
+async def _now(connection: PsycopgConnection) -> bytes:
+    [(now,)] = await rows(connection, STASH["now"].text)
+    return binary_time(now)

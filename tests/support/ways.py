@@ -24,10 +24,14 @@ class Way:
     target: Any
     owner: Any
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its calls are awaited."""
+        return isinstance(self.owner, AsyncSession | AsyncConnection | psycopg.AsyncConnection)
+
     async def put(self, messages: Any, **options: Any) -> Any:
         """Stash on the target."""
-        kinds = AsyncSession | AsyncConnection | psycopg.AsyncConnection
-        call = astash if isinstance(self.owner, kinds) else stash
+        call = astash if self.is_awaited else stash
         return await _settled(call(self.target, messages, **options))
 
     async def commit(self) -> None:
