@@ -1,7 +1,7 @@
 -- insert: one message
 INSERT INTO {table} ({columns}) VALUES ({values})
 
--- returning: the same, telling the id
+-- returning: the same, returning the id
 INSERT INTO {table} ({columns}) VALUES ({values}) RETURNING id
 
 -- copy: many messages at once
