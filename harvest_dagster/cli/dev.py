@@ -15,7 +15,7 @@ from harvest_dagster import embedded
 from harvest_dagster.cli.demo_dagster import stop_dagster
 from harvest_dagster.cli.show import say
 from harvest_dagster.config import load_settings, names_own_servers
-from harvest_dagster.embedded import logs as server_logs
+from harvest_dagster.embedded import server_logs
 from harvest_dagster.embedded.interrupt import politely_ended
 from harvest_dagster.embedded.ports import HOST
 from harvest_dagster.embedded.psql import become_psql

@@ -11,13 +11,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded.model import Server, Servers, Status
+from harvest_dagster.embedded.server_info import HomeStatus, Server, Servers
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded.servers import down, reset, status, up
 
-__all__ = ["Server", "Servers", "Status", "down", "reset", "status", "up"]
+__all__ = ["HomeStatus", "Server", "Servers", "down", "reset", "status", "up"]
 
 
 def __getattr__(name: str) -> object:

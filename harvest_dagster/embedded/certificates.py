@@ -12,7 +12,7 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from harvest_dagster.embedded import tls
-from harvest_dagster.embedded.files import make_private, write_private
+from harvest_dagster.embedded.home_folder import make_private, write_private
 from harvest_dagster.embedded.owner import give
 from harvest_dagster.embedded.ports import HOST
 

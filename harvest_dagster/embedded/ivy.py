@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded.files import make_private
+from harvest_dagster.embedded.home_folder import make_private
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:

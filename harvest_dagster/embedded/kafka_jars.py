@@ -9,9 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded.disk import check_space
+from harvest_dagster.embedded.home_folder import check_space, exclusive
 from harvest_dagster.embedded.ivy import resolve
-from harvest_dagster.embedded.lock import exclusive
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.embedded import tls
-from harvest_dagster.embedded.files import make_private, write_private
+from harvest_dagster.embedded.home_folder import make_private, write_private
 from harvest_dagster.embedded.kafka_properties import ADMIN, MECHANISM, USER, render
-from harvest_dagster.embedded.logs import last_word, log_of
 from harvest_dagster.embedded.ports import HOST
 from harvest_dagster.embedded.process import Daemon, environment
+from harvest_dagster.embedded.server_logs import last_word, log_of
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harvest_dagster.config import KafkaConfig
-    from harvest_dagster.embedded.state import State
+    from harvest_dagster.embedded.home_state import HomeState
 
 MAIN = "kafka.Kafka"
 
@@ -49,14 +49,14 @@ def is_set_up(home: Path, node: int) -> bool:
     return (_folder(home, node) / "data" / "meta.properties").exists()
 
 
-def configure(home: Path, state: State, node: int) -> None:
+def configure(home: Path, state: HomeState, node: int) -> None:
     """Write the node's properties, whose ports may have changed."""
     make_private(_folder(home, node).parent)
     make_private(_folder(home, node))
     write_private(_properties(home, node), render(home, state, node))
 
 
-def set_up(home: Path, state: State, node: int, java: str, jars: Path) -> None:
+def set_up(home: Path, state: HomeState, node: int, java: str, jars: Path) -> None:
     """Format the data directory."""
     arguments = _folder(home, node) / "format.arguments"
     write_private(arguments, "\n".join(_format(home, state, node)))
@@ -81,7 +81,7 @@ def command(home: Path, node: int, java: str, jars: Path) -> list[str]:
     return [*_jvm(java, jars), *options, crash, MAIN, str(_properties(home, node))]
 
 
-def client_config(home: Path, state: State) -> KafkaConfig:
+def client_config(home: Path, state: HomeState) -> KafkaConfig:
     """Tell the settings of every librdkafka client."""
     if not state.secure:
         return {"bootstrap.servers": _addresses(state, "kafka")}
@@ -95,7 +95,7 @@ def client_config(home: Path, state: State) -> KafkaConfig:
     }
 
 
-def mtls_config(home: Path, state: State) -> KafkaConfig:
+def mtls_config(home: Path, state: HomeState) -> KafkaConfig:
     """Tell the settings of a client that shows a certificate in place of a password."""
     own = str(tls.client(home))
     return {
@@ -107,16 +107,16 @@ def mtls_config(home: Path, state: State) -> KafkaConfig:
     }
 
 
-def answers(home: Path, state: State) -> bool:
+def answers(home: Path, state: HomeState) -> bool:
     """Tell whether each node answers, and knows all the others."""
     return all(_answers(home, state, node) for node in state.nodes)
 
 
-def _addresses(state: State, door: str) -> str:
+def _addresses(state: HomeState, door: str) -> str:
     return ",".join(f"{HOST}:{state.ports[f'{door}-{node}']}" for node in state.nodes)
 
 
-def _answers(home: Path, state: State, node: int) -> bool:
+def _answers(home: Path, state: HomeState, node: int) -> bool:
     server = f"{HOST}:{state.ports[f'kafka-{node}']}"
     only: KafkaConfig = {"bootstrap.servers": server, "log_level": 0}
     admin = AdminClient({**client_config(home, state), **only})
@@ -126,7 +126,7 @@ def _answers(home: Path, state: State, node: int) -> bool:
         return False
 
 
-def _format(home: Path, state: State, node: int) -> list[str]:
+def _format(home: Path, state: HomeState, node: int) -> list[str]:
     arguments = ["format", "-t", state.cluster_id, "-c", str(_properties(home, node))]
     if not state.secure:
         return arguments

@@ -11,21 +11,21 @@ from harvest_dagster.embedded.ports import HOST
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harvest_dagster.embedded.state import State
+    from harvest_dagster.embedded.home_state import HomeState
 
 ADMIN = "admin"
 USER = tls.CLIENT
 MECHANISM = "SCRAM-SHA-512"
 
 
-def render(home: Path, state: State, node: int) -> str:
+def render(home: Path, state: HomeState, node: int) -> str:
     """Write the properties of one node down as Java reads them."""
     properties = _node(home, state, node) | _cluster(state.brokers)
     properties |= _secured(home, state) if state.secure else _open()
     return "".join(f"{key}={_escape(value)}\n" for key, value in properties.items())
 
 
-def _node(home: Path, state: State, node: int) -> dict[str, str]:
+def _node(home: Path, state: HomeState, node: int) -> dict[str, str]:
     clients = f"CLIENT://{HOST}:{state.ports[f'kafka-{node}']}"
     if state.secure:
         clients += f",MTLS://{HOST}:{state.ports[f'mtls-{node}']}"
@@ -72,7 +72,7 @@ def _open() -> dict[str, str]:
     return {"listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT"}
 
 
-def _secured(home: Path, state: State) -> dict[str, str]:
+def _secured(home: Path, state: HomeState) -> dict[str, str]:
     login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
     admin = f'{login} username="{ADMIN}" password="{state.admin_password}";'
     return {

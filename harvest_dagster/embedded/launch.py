@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from harvest_dagster.embedded import kafka_node, postgres_server, postgres_tls, process
 from harvest_dagster.embedded.interrupt import uninterrupted
-from harvest_dagster.embedded.logs import last_word, said_since, size
-from harvest_dagster.embedded.setup import set_up
+from harvest_dagster.embedded.server_logs import last_word, said_since, size
+from harvest_dagster.embedded.server_setup import set_up
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from psutil import Process
 
+    from harvest_dagster.embedded.home_state import HomeState
     from harvest_dagster.embedded.process import Daemon
-    from harvest_dagster.embedded.state import State
 
     Say = Callable[[str], None]
 
@@ -53,7 +53,7 @@ class Launched:
 class Launch:
     """One `up` of a home."""
 
-    def __init__(self, home: Path, state: State, say: Say) -> None:
+    def __init__(self, home: Path, state: HomeState, say: Say) -> None:
         self._home = home
         self._state = state
         self._say = say

@@ -11,18 +11,18 @@ from urllib.parse import quote
 import psycopg
 
 from harvest_dagster.embedded import postgres_tls, tls
-from harvest_dagster.embedded.files import write_private
-from harvest_dagster.embedded.logs import last_word, log_of
+from harvest_dagster.embedded.home_folder import write_private
 from harvest_dagster.embedded.owner import as_owner, give
 from harvest_dagster.embedded.ports import HOST
 from harvest_dagster.embedded.postgres_binaries import binaries
 from harvest_dagster.embedded.process import Daemon, environment
+from harvest_dagster.embedded.server_logs import last_word, log_of
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harvest_dagster.embedded.state import State
+    from harvest_dagster.embedded.home_state import HomeState
 
 NAME = "postgres"
 USER = "postgres"
@@ -57,7 +57,7 @@ def is_set_up(home: Path) -> bool:
     return _data(home).is_dir()
 
 
-def set_up(home: Path, state: State) -> None:
+def set_up(home: Path, state: HomeState) -> None:
     """Make the data directory, under another name until it is whole."""
     new = home / "postgres.new"
     shutil.rmtree(new, ignore_errors=True)
@@ -69,7 +69,7 @@ def set_up(home: Path, state: State) -> None:
     new.rename(_data(home))
 
 
-def command(home: Path, state: State) -> list[str]:
+def command(home: Path, state: HomeState) -> list[str]:
     """Tell the command line of the server."""
     settings = {
         **_SETTINGS,
@@ -82,7 +82,7 @@ def command(home: Path, state: State) -> list[str]:
     return as_owner([str(binaries() / "postgres"), "-D", str(_data(home)), *options])
 
 
-def socket(home: Path, state: State) -> Path:
+def socket(home: Path, state: HomeState) -> Path:
     """Tell the unix socket that a secure server listens on, and nowhere else."""
     return _data(home) / f".s.PGSQL.{state.ports[NAME]}"
 
@@ -100,21 +100,21 @@ def disown(home: Path) -> None:
         lock.write_text(f"{NO_PID}\n{rest}", encoding="utf-8")
 
 
-def url(home: Path, state: State, database: str = DATABASE) -> str:
+def url(home: Path, state: HomeState, database: str = DATABASE) -> str:
     """Tell the URL of a database, with the password."""
     if not state.secure:
         return _url(state, NAME, database)
     return f"{_url(state, postgres_tls.NAME, database)}?{_checks(home)}"
 
 
-def mtls_url(home: Path, state: State) -> str:
+def mtls_url(home: Path, state: HomeState) -> str:
     """Tell the URL by which a client of a secure server shows a certificate too."""
     own = quote(str(tls.client(home)))
     shown = f"sslcert={own}&sslkey={own}"
     return f"{_url(state, postgres_tls.MTLS, DATABASE)}?{_checks(home)}&{shown}"
 
 
-def answers(home: Path, state: State) -> bool:
+def answers(home: Path, state: HomeState) -> bool:
     """Tell whether the server answers, and see to it that our database exists."""
     try:
         with psycopg.connect(url(home, state, "postgres"), autocommit=True) as connection:
@@ -124,7 +124,7 @@ def answers(home: Path, state: State) -> bool:
     return True
 
 
-def _url(state: State, door: str, database: str) -> str:
+def _url(state: HomeState, door: str, database: str) -> str:
     return f"postgresql://{USER}:{state.password}@{HOST}:{state.ports[door]}/{database}"
 
 

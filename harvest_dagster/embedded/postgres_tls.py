@@ -7,14 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from harvest_dagster.embedded import tls, tls_proxy
-from harvest_dagster.embedded.logs import log_of
 from harvest_dagster.embedded.owner import as_owner
 from harvest_dagster.embedded.process import Daemon
+from harvest_dagster.embedded.server_logs import log_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harvest_dagster.embedded.state import State
+    from harvest_dagster.embedded.home_state import HomeState
+
 
 NAME = "postgres-tls"
 MTLS = "postgres-mtls"
@@ -31,7 +32,7 @@ def daemon(home: Path) -> Daemon:
     )
 
 
-def command(home: Path, state: State, socket: Path) -> list[str]:
+def command(home: Path, state: HomeState, socket: Path) -> list[str]:
     """Tell the command line of the proxy."""
     tls_files = (tls.postgres_certificate(home), tls.postgres_key(home), tls.ca(home))
     words = [state.ports[NAME], state.ports[MTLS], socket, *tls_files]

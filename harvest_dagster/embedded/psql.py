@@ -13,7 +13,7 @@ from harvest_dagster.errors import EmbeddedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harvest_dagster.embedded.model import Servers
+    from harvest_dagster.embedded.server_info import Servers
 
 VARIABLES = {
     "host": "PGHOST",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from harvest_dagster.embedded.files import make_private, write_private
+from harvest_dagster.embedded.home_folder import make_private, write_private
 
 if TYPE_CHECKING:
     from pathlib import Path

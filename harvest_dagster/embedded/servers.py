@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harvest_dagster.config import SERVERS_FILE
-from harvest_dagster.embedded import kafka_node, postgres_server, process, state
-from harvest_dagster.embedded.disk import explained
-from harvest_dagster.embedded.files import write_private
+from harvest_dagster.embedded import home_state, kafka_node, postgres_server, process
+from harvest_dagster.embedded.home_folder import exclusive, explained, write_private
+from harvest_dagster.embedded.home_state import STATE_FILE, HomeState
 from harvest_dagster.embedded.launch import Launch, daemons
-from harvest_dagster.embedded.lock import exclusive
-from harvest_dagster.embedded.model import Mtls, Server, Servers, Status
+from harvest_dagster.embedded.server_info import HomeStatus, Mtls, Server, Servers
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 BROKERS = (1, 3)
 
 _LOCK = "lock"
-_DATA = ("postgres", "postgres.new", "kafka", "tls", "tls.new", "logs", state.STATE_FILE)
+_DATA = ("postgres", "postgres.new", "kafka", "tls", "tls.new", "logs", STATE_FILE)
 
 
 def _to_stderr(line: str) -> None:
@@ -48,7 +47,7 @@ def up(
         wanted = _wanted(home, brokers, secure=secure, say=tell)
         if new_ports:
             process.stop(_all(home), tell)
-            wanted = replace(wanted, ports=state.choose_ports(wanted.brokers))
+            wanted = replace(wanted, ports=home_state.choose_ports(wanted.brokers))
         try:
             Launch(home, wanted, tell).run()
         except BaseException:
@@ -65,11 +64,11 @@ def down(home: Path, *, say: Say = _to_stderr) -> None:
         _down(home, tell)
 
 
-def status(home: Path) -> Status:
+def status(home: Path) -> HomeStatus:
     """Tell what runs."""
     home = home.resolve()
-    known = state.load(home)
-    return Status(home, _servers(home, known) if known else None)
+    known = home_state.load(home)
+    return HomeStatus(home, _servers(home, known) if known else None)
 
 
 def reset(home: Path, *, say: Say = _to_stderr) -> None:
@@ -103,8 +102,8 @@ def _down(home: Path, say: Say) -> None:
     process.stop(_all(home), say)
 
 
-def _wanted(home: Path, brokers: int | None, *, secure: bool | None, say: Say) -> state.State:
-    known = state.load(home)
+def _wanted(home: Path, brokers: int | None, *, secure: bool | None, say: Say) -> HomeState:
+    known = home_state.load(home)
     if known is None:
         return _fresh(home, brokers or BROKERS[0], secure=bool(secure), say=say)
     if brokers not in (None, known.brokers) or secure not in (None, known.secure):
@@ -116,20 +115,20 @@ def _wanted(home: Path, brokers: int | None, *, secure: bool | None, say: Say) -
     return known
 
 
-def _fresh(home: Path, brokers: int, *, secure: bool, say: Say) -> state.State:
+def _fresh(home: Path, brokers: int, *, secure: bool, say: Say) -> HomeState:
     if brokers not in BROKERS:
         raise EmbeddedError(f"--brokers {brokers}: choose 1, or 3 for a cluster")
     # Servers whose home was deleted under them would keep its files and locks.
     process.stop(_all(home), say)
     if any((home / name).exists() for name in ("postgres", "kafka")):
         raise EmbeddedError(
-            f"{home} has data but no {state.STATE_FILE}, which has the passwords: put that back,"
+            f"{home} has data but no {STATE_FILE}, which has the passwords: put that back,"
             " or delete the data with `harvest dev reset`"
         )
-    return state.State(brokers, secure, state.choose_ports(brokers))
+    return HomeState(brokers, secure, home_state.choose_ports(brokers))
 
 
-def _publish(home: Path, known: state.State) -> None:
+def _publish(home: Path, known: HomeState) -> None:
     servers = {
         "postgres": postgres_server.url(home, known),
         "kafka": kafka_node.client_config(home, known),
@@ -137,7 +136,7 @@ def _publish(home: Path, known: state.State) -> None:
     write_private(home / SERVERS_FILE, json.dumps(servers, indent=2) + "\n")
 
 
-def _servers(home: Path, known: state.State) -> Servers:
+def _servers(home: Path, known: HomeState) -> Servers:
     wanted = daemons(home, known.nodes, secure=known.secure)
     running = process.find(wanted)
     return Servers(
@@ -150,11 +149,11 @@ def _servers(home: Path, known: state.State) -> Servers:
     )
 
 
-def _mtls(home: Path, known: state.State) -> Mtls:
+def _mtls(home: Path, known: HomeState) -> Mtls:
     return Mtls(postgres_server.mtls_url(home, known), kafka_node.mtls_config(home, known))
 
 
-def _server(daemon: process.Daemon, known: state.State, running: process.Found) -> Server:
+def _server(daemon: process.Daemon, known: HomeState, running: process.Found) -> Server:
     process_of = running.get(daemon.name)
     pid = process_of.pid if process_of else None
     return Server(daemon.name, known.ports[daemon.name], pid, daemon.log)

@@ -25,7 +25,7 @@ from filelock import FileLock
 
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers, certificates, tls
-from harvest_dagster.embedded.files import write_private
+from harvest_dagster.embedded.home_folder import write_private
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 

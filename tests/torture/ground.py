@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 
 from harvest_dagster import embedded
-from harvest_dagster.embedded import Servers, postgres_server, process, state
+from harvest_dagster.embedded import Servers, home_state, postgres_server, process
 from harvest_dagster.embedded.launch import Launched, daemons
-from harvest_dagster.embedded.setup import set_up
+from harvest_dagster.embedded.server_setup import set_up
 from tests.torture.plan import BROKERS
 
 POSTGRES = postgres_server.NAME
@@ -30,7 +30,7 @@ class Ground:
         self._home, self._say = home.resolve(), say
         embedded.reset(self._home, say=say)
         self.servers: Servers = embedded.up(self._home, brokers=BROKERS, say=say)
-        self._state = state.load(self._home)
+        self._state = home_state.load(self._home)
 
     def find(self, name: str) -> list[psutil.Process]:
         """Tell a server's process and its children; none if it does not run."""

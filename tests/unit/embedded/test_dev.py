@@ -8,8 +8,8 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from harvest_dagster.cli.dev import dev
-from harvest_dagster.embedded.model import Server, Servers
 from harvest_dagster.embedded.psql import variables
+from harvest_dagster.embedded.server_info import Server, Servers
 
 PLAIN = "postgresql://postgres:secret@127.0.0.1:5000/harvest"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harvest_dagster.embedded import disk, kafka_jars, logs, owner
+from harvest_dagster.embedded import home_folder, kafka_jars, owner, server_logs
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_a_full_disk_is_told_before_anything_is_made(
     usage = type(shutil.disk_usage(tmp_path))(10**12, 10**12, 10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(EmbeddedError, match=r"^.* has 0.1 GB left and 1 GB is needed: .*$"):
-        disk.check_space(tmp_path)
+        home_folder.check_space(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,10 @@ def test_a_full_disk_is_told_before_anything_is_made(
 )
 def test_an_error_of_the_system_becomes_one_line(tmp_path: Path, number: int, line: str) -> None:
     """The line names the file."""
-    with pytest.raises(EmbeddedError, match=rf"^/some/file: .*{line}.*$"), disk.explained(tmp_path):
+    with (
+        pytest.raises(EmbeddedError, match=rf"^/some/file: .*{line}.*$"),
+        home_folder.explained(tmp_path),
+    ):
         raise OSError(number, os.strerror(number), "/some/file")
 
 
@@ -107,8 +110,9 @@ def downloads(content: bytes | None) -> Callable[..., None]:
 def test_the_reason_of_a_death_is_found_among_the_lines_of_a_log() -> None:
     """Stack frames and what is said on the way out are passed over."""
     said = "LOG: starting\nFATAL:  could not open file\nLOG: database system is shut down\n"
-    assert logs.last_word(said) == "FATAL:  could not open file"
+    assert server_logs.last_word(said) == "FATAL:  could not open file"
     assert (
-        logs.last_word("java.io.IOException: no\n\tat a.b(C.java:1)\n") == "java.io.IOException: no"
+        server_logs.last_word("java.io.IOException: no\n\tat a.b(C.java:1)\n")
+        == "java.io.IOException: no"
     )
-    assert logs.last_word("") == "it logged nothing"
+    assert server_logs.last_word("") == "it logged nothing"

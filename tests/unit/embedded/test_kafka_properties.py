@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harvest_dagster.embedded.home_state import HomeState
 from harvest_dagster.embedded.kafka_properties import render
-from harvest_dagster.embedded.state import State
 
 HOME = Path("/home/me/.harvest")
 PORTS = {
@@ -17,7 +17,7 @@ PORTS = {
 
 def properties(home: Path = HOME, *, brokers: int = 1, secure: bool = False) -> dict[str, str]:
     """Render the properties of the first node, and read them back."""
-    lines = render(home, State(brokers, secure, PORTS), 1).splitlines()
+    lines = render(home, HomeState(brokers, secure, PORTS), 1).splitlines()
     return dict(line.split("=", 1) for line in lines)
 
 

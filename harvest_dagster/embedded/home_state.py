@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from harvest_dagster.embedded import ports
-from harvest_dagster.embedded.files import write_private
+from harvest_dagster.embedded.home_folder import write_private
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def new_cluster_id() -> str:
 
 
 @dataclass(frozen=True)
-class State:
+class HomeState:
     """How a home was made, its ports by name, and its passwords."""
 
     brokers: int
@@ -53,10 +53,10 @@ def _doors(brokers: int) -> list[str]:
     return ["postgres", "postgres-tls", "postgres-mtls", *roles]
 
 
-def load(home: Path) -> State | None:
+def load(home: Path) -> HomeState | None:
     """Read the state of a home; None when it was never set up."""
     try:
-        known = State(**json.loads((home / STATE_FILE).read_text(encoding="utf-8")))
+        known = HomeState(**json.loads((home / STATE_FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError):
@@ -71,6 +71,6 @@ def load(home: Path) -> State | None:
     return known
 
 
-def save(home: Path, state: State) -> None:
+def save(home: Path, state: HomeState) -> None:
     """Write the state of a home."""
     write_private(home / STATE_FILE, json.dumps(asdict(state), indent=2) + "\n")

@@ -54,7 +54,7 @@ class Servers:
 
 
 @dataclass(frozen=True)
-class Status:
+class HomeStatus:
     """What is in a home: its servers, or none when it was never set up."""
 
     home: Path

@@ -6,24 +6,32 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded import kafka_node, ports, postgres_server, postgres_tls, state, tls
-from harvest_dagster.embedded.disk import check_space
-from harvest_dagster.embedded.files import make_private
+from harvest_dagster.embedded import (
+    home_state,
+    kafka_node,
+    ports,
+    postgres_server,
+    postgres_tls,
+    tls,
+)
+from harvest_dagster.embedded.home_folder import check_space, make_private
 from harvest_dagster.embedded.java import find_java
 from harvest_dagster.embedded.kafka_jars import have_jars
-from harvest_dagster.embedded.logs import log_of
 from harvest_dagster.embedded.postgres_binaries import binaries
+from harvest_dagster.embedded.server_logs import log_of
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from harvest_dagster.embedded.home_state import HomeState
+
     Task = Callable[[], None]
 
 
 def set_up(
-    home: Path, wanted: state.State, names: Sequence[str], say: Callable[[str], None]
+    home: Path, wanted: HomeState, names: Sequence[str], say: Callable[[str], None]
 ) -> dict[str, list[str]]:
     """Make ready the servers of these names; tell their command lines."""
     _check_ports(wanted, names)
@@ -33,14 +41,14 @@ def set_up(
     jars = have_jars(java, log_of(home, "download"), say)
     commands = _commands(home, wanted, java, jars)
     # From here on there are passwords and data to remember.
-    state.save(home, wanted)
+    home_state.save(home, wanted)
     _make(home, wanted, java, jars, say)
     if postgres_server.NAME in names:
         postgres_server.disown(home)
     return {name: commands[name] for name in names}
 
 
-def _commands(home: Path, wanted: state.State, java: str, jars: Path) -> dict[str, list[str]]:
+def _commands(home: Path, wanted: HomeState, java: str, jars: Path) -> dict[str, list[str]]:
     commands = {postgres_server.NAME: postgres_server.command(home, wanted)}
     if wanted.secure:
         socket = postgres_server.socket(home, wanted)
@@ -50,7 +58,7 @@ def _commands(home: Path, wanted: state.State, java: str, jars: Path) -> dict[st
     return commands
 
 
-def _check_ports(wanted: state.State, names: Iterable[str]) -> None:
+def _check_ports(wanted: HomeState, names: Iterable[str]) -> None:
     for name in names:
         for role in _doors(name, secure=wanted.secure):
             port = wanted.ports[role]
@@ -68,9 +76,7 @@ def _doors(name: str, *, secure: bool) -> set[str]:
     return doors | more if secure else doors
 
 
-def _make(
-    home: Path, wanted: state.State, java: str, jars: Path, say: Callable[[str], None]
-) -> None:
+def _make(home: Path, wanted: HomeState, java: str, jars: Path, say: Callable[[str], None]) -> None:
     tasks = list(_tasks(home, wanted, java, jars))
     if tasks:
         check_space(home)
@@ -83,7 +89,7 @@ def _make(
         list(pool.map(lambda task: task(), tasks))
 
 
-def _tasks(home: Path, wanted: state.State, java: str, jars: Path) -> Iterable[Task]:
+def _tasks(home: Path, wanted: HomeState, java: str, jars: Path) -> Iterable[Task]:
     if not postgres_server.is_set_up(home):
         yield partial(postgres_server.set_up, home, wanted)
     for node in wanted.nodes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harvest_dagster.embedded import ports, state
+from harvest_dagster.embedded import home_state, ports
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 def test_a_state_is_read_as_it_was_saved(tmp_path: Path) -> None:
     """Nothing is lost, and only the owner reads it."""
-    saved = state.State(3, secure=True, ports=state.choose_ports(3))
-    state.save(tmp_path, saved)
-    assert state.load(tmp_path) == saved
+    saved = home_state.HomeState(3, secure=True, ports=home_state.choose_ports(3))
+    home_state.save(tmp_path, saved)
+    assert home_state.load(tmp_path) == saved
     assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_home_that_was_never_set_up_has_no_state(tmp_path: Path) -> None:
     """That is no error."""
-    assert state.load(tmp_path) is None
+    assert home_state.load(tmp_path) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"brokers": 1, "unknown": 2}'])
@@ -33,31 +33,31 @@ def test_a_damaged_state_is_told_in_one_line(tmp_path: Path, text: str) -> None:
     """The line says how to go on."""
     (tmp_path / "state.json").write_text(text, encoding="utf-8")
     with pytest.raises(EmbeddedError, match=r"^.*state.json is damaged: .*harvest dev reset`$"):
-        state.load(tmp_path)
+        home_state.load(tmp_path)
 
 
 def test_a_secure_home_of_another_version_is_refused(tmp_path: Path) -> None:
     """What lacks doors lacks their certificates too; without TLS nothing is missing."""
     for secure in (False, True):
-        state.save(tmp_path, state.State(1, secure=secure, ports={"postgres": 1}))
+        home_state.save(tmp_path, home_state.HomeState(1, secure=secure, ports={"postgres": 1}))
         with (
             pytest.raises(EmbeddedError, match=r"another version: .*harvest dev reset`$")
             if secure
             else nullcontext()
         ):
-            state.load(tmp_path)
+            home_state.load(tmp_path)
 
 
 def test_a_secret_is_not_shown() -> None:
     """A state that is printed keeps its passwords."""
-    made = state.State(1, secure=False, ports={})
+    made = home_state.HomeState(1, secure=False, ports={})
     assert made.password not in repr(made)
     assert made.admin_password not in repr(made)
 
 
 def test_chosen_ports_are_free_and_differ() -> None:
     """Each name gets a port of its own, below those that clients are given."""
-    chosen = state.choose_ports(3)
+    chosen = home_state.choose_ports(3)
     assert len(set(chosen.values())) == len(chosen) == 12
     assert all(ports.is_free(port) and port < 32768 for port in chosen.values())
 
