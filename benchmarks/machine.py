@@ -12,7 +12,7 @@ import psutil
 import psycopg
 
 from harvest_dagster import load_settings
-from harvest_dagster.embedded.kafka_jars import VERSION as KAFKA
+from harvest_dagster.embedded.kafka_node import JARS
 
 _PACKAGES = ("harvest-dagster", "confluent-kafka", "psycopg", "pyspark", "dagster")
 
@@ -26,7 +26,7 @@ def describe() -> dict[str, str]:
         "machine": f"{os.cpu_count()} cores of {_processor()}, {memory:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "PostgreSQL": _postgres(),
-        "Kafka": f"{KAFKA.removeprefix('kafka-')}, one broker, {heap}; librdkafka {librdkafka}",
+        "Kafka": f"{JARS.name.removeprefix('kafka-')}, one broker, {heap}; librdkafka {librdkafka}",
         **{name: version(name) for name in _PACKAGES},
     }
 

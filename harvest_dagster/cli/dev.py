@@ -18,7 +18,6 @@ from harvest_dagster.config import load_settings, names_own_servers
 from harvest_dagster.embedded import server_logs
 from harvest_dagster.embedded.interrupt import politely_ended
 from harvest_dagster.embedded.ports import HOST
-from harvest_dagster.embedded.psql import become_psql
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded import Server, Servers
@@ -120,6 +119,9 @@ def reset(*, home: Path, yes: bool) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def psql(*, home: Path, arguments: tuple[str, ...]) -> None:
     """Run psql, with these arguments, in the database of this home."""
+    # What it needs comes with the `embedded` extra.
+    from harvest_dagster.embedded.psql import become_psql  # noqa: PLC0415
+
     become_psql(embedded.status(home).servers, arguments)
 
 

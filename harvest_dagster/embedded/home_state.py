@@ -43,14 +43,14 @@ class HomeState:
 
 
 def choose_ports(brokers: int) -> dict[str, int]:
-    """Choose ports for PostgreSQL, for its TLS, and for all listeners of each node of Kafka."""
+    """Choose ports for PostgreSQL, and for all listeners of each node of Kafka."""
     return ports.choose(_doors(brokers))
 
 
 def _doors(brokers: int) -> list[str]:
     nodes = range(1, brokers + 1)
     roles = [f"{role}-{node}" for node in nodes for role in ("kafka", "mtls", "controller")]
-    return ["postgres", "postgres-tls", "postgres-mtls", *roles]
+    return ["postgres", *roles]
 
 
 def load(home: Path) -> HomeState | None:
@@ -63,8 +63,8 @@ def load(home: Path) -> HomeState | None:
         raise EmbeddedError(
             f"{home / STATE_FILE} is damaged: delete the data with `harvest dev reset`"
         ) from None
-    # The certificates of another version lack some too, and their authority is gone.
-    if known.secure and not known.ports.keys() >= set(_doors(known.brokers)):
+    # The certificates of another version differ too, and their authority's key is gone.
+    if known.secure and known.ports.keys() != set(_doors(known.brokers)):
         raise EmbeddedError(
             f"{home} was made by another version: delete its data with `harvest dev reset`"
         )

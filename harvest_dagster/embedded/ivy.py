@@ -1,9 +1,10 @@
-"""Ivy, which PySpark brings, downloads the jars that `kafka-4.3.0.ivy.xml` names."""
+"""Download jars by Ivy, which PySpark brings, from wherever Java's packages come from here."""
 
 from __future__ import annotations
 
 import subprocess
 import time
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,6 @@ from harvest_dagster.errors import EmbeddedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MODULE = "kafka-4.3.0.ivy.xml"
 NAMES = "[artifact]-[revision](-[classifier]).[ext]"
 PATIENCE = 900.0
 STALL = 90.0
@@ -23,12 +23,28 @@ REPORT = 2.0
 _CACHE = "ivy"
 
 
-def resolve(java: str, into: Path, log: Path, report: Callable[[int, int], None]) -> None:
+@dataclass(frozen=True)
+class Module:
+    """Something to download: `NAME.ivy.xml` says what it consists of, `NAME.sha256` has the sums.
+
+    `machine` is the kind of machine that it is for, where that matters.
+    """
+
+    name: str
+    title: str
+    machine: str = ""
+
+
+def resolve(
+    java: str, module: Module, into: Path, log: Path, report: Callable[[int, int], None]
+) -> None:
     """Download into the folder `jars` of `into`; report how many parts are known, and here."""
     make_private(into)
-    with as_file(files(__package__).joinpath(MODULE)) as module, log.open("wb") as output:
-        command = [java, "-jar", str(_ivy()), "-confs", "default", "-ivy", str(module)]
-        command += ["-cache", str(into / _CACHE), "-retrieve", str(into / "jars" / NAMES)]
+    description = files(__package__).joinpath(f"{module.name}.ivy.xml")
+    with as_file(description) as ivy_file, log.open("wb") as output:
+        command = [java, f"-Dmachine={module.machine}", "-jar", str(_ivy()), "-confs", "default"]
+        command += ["-ivy", str(ivy_file), "-cache", str(into / _CACHE)]
+        command += ["-retrieve", str(into / "jars" / NAMES)]
         with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as ivy:
             try:
                 done = _follow(ivy, into, report)
@@ -36,7 +52,7 @@ def resolve(java: str, into: Path, log: Path, report: Callable[[int, int], None]
                 ivy.kill()
     if not done:
         raise EmbeddedError(
-            "Apache Kafka could not be downloaded: see that Java gets through to the network"
+            f"{module.title} could not be downloaded: see that Java gets through to the network"
             f" (JAVA_TOOL_OPTIONS sets a proxy), then try again; details are in {log}"
         )
 

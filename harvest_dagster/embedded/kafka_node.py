@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from harvest_dagster.embedded import tls
+from harvest_dagster.embedded import certificates
 from harvest_dagster.embedded.home_folder import make_private, write_private
+from harvest_dagster.embedded.ivy import Module
 from harvest_dagster.embedded.kafka_properties import ADMIN, MECHANISM, USER, render
 from harvest_dagster.embedded.ports import HOST
 from harvest_dagster.embedded.process import Daemon, environment
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from harvest_dagster.config import KafkaConfig
     from harvest_dagster.embedded.home_state import HomeState
 
+JARS = Module("kafka-4.3.0", "Apache Kafka")
 MAIN = "kafka.Kafka"
 
 _QUIET = ("org.slf4j.simpleLogger.defaultLogLevel=warn",)
@@ -91,17 +93,17 @@ def client_config(home: Path, state: HomeState) -> KafkaConfig:
         "sasl.mechanism": MECHANISM,
         "sasl.username": USER,
         "sasl.password": state.password,
-        "ssl.ca.location": str(tls.ca(home)),
+        "ssl.ca.location": str(certificates.ca(home)),
     }
 
 
 def mtls_config(home: Path, state: HomeState) -> KafkaConfig:
     """Tell the settings of a client that shows a certificate in place of a password."""
-    own = str(tls.client(home))
+    own = str(certificates.client(home))
     return {
         "bootstrap.servers": _addresses(state, "mtls"),
         "security.protocol": "SSL",
-        "ssl.ca.location": str(tls.ca(home)),
+        "ssl.ca.location": str(certificates.ca(home)),
         "ssl.certificate.location": own,
         "ssl.key.location": own,
     }

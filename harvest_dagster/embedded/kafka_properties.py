@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded import tls
+from harvest_dagster.embedded import certificates
 from harvest_dagster.embedded.ports import HOST
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harvest_dagster.embedded.home_state import HomeState
 
 ADMIN = "admin"
-USER = tls.CLIENT
+USER = certificates.CLIENT
 MECHANISM = "SCRAM-SHA-512"
 
 
@@ -83,13 +83,13 @@ def _secured(home: Path, state: HomeState) -> dict[str, str]:
         "listener.name.mtls.ssl.client.auth": "required",
         "listener.name.controller.ssl.client.auth": "required",
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(tls.kafka_keystore(home)),
+        "ssl.keystore.location": str(certificates.kafka(home)),
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(tls.ca(home)),
+        "ssl.truststore.location": str(certificates.ca(home)),
         "ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "false",
-        "super.users": f"User:{ADMIN};User:{USER};User:{tls.NODE}",
+        "super.users": f"User:{ADMIN};User:{USER};User:{certificates.NODE}",
     }
 
 

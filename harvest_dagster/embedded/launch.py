@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded import kafka_node, postgres_server, postgres_tls, process
+from harvest_dagster.embedded import kafka_node, postgres_access, postgres_server, process
 from harvest_dagster.embedded.interrupt import uninterrupted
 from harvest_dagster.embedded.server_logs import last_word, said_since, size
 from harvest_dagster.embedded.server_setup import set_up
@@ -57,7 +57,7 @@ class Launch:
         self._home = home
         self._state = state
         self._say = say
-        self._wanted = daemons(home, state.nodes, secure=state.secure)
+        self._wanted = daemons(home, state.nodes)
         self._missing: set[Daemon] = set()
         self._launched: dict[str, Launched] = {}
 
@@ -106,12 +106,11 @@ class Launch:
         return True
 
     def _answers(self) -> bool:
-        postgres = postgres_server.answers(self._home, self._state)
+        postgres = postgres_access.answers(self._home, self._state)
         return postgres and kafka_node.answers(self._home, self._state)
 
 
-def daemons(home: Path, nodes: Iterable[int], *, secure: bool) -> list[Daemon]:
+def daemons(home: Path, nodes: Iterable[int]) -> list[Daemon]:
     """Tell the servers of a home."""
-    proxy = [postgres_tls.daemon(home)] if secure else []
     brokers = [kafka_node.daemon(home, node) for node in nodes]
-    return [postgres_server.daemon(home), *proxy, *brokers]
+    return [postgres_server.daemon(home), *brokers]

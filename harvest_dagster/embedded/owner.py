@@ -31,9 +31,11 @@ def as_owner(command: Sequence[str]) -> list[str]:
         f"--reuid={user.pw_uid}",
         f"--regid={user.pw_gid}",
         "--clear-groups",
-        # Root's home, and what lies below it, is closed to nobody otherwise.
+        # Root's home, and what lies below it, is closed to nobody otherwise; and without the bit,
+        # access(2) goes by the user alone, by which initdb looks for its programs.
         "--inh-caps=+dac_override",
         "--ambient-caps=+dac_override",
+        "--securebits=+no_setuid_fixup",
         "--",
         *command,
     ]

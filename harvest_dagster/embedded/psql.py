@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from psycopg.conninfo import conninfo_to_dict
 
-from harvest_dagster.embedded.postgres_binaries import binaries
+from harvest_dagster.embedded.postgres_programs import wheels_programs
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def become_psql(servers: Servers | None, arguments: Sequence[str]) -> NoReturn:
     if servers is None:
         raise EmbeddedError("no PostgreSQL was set up here: start it with `harvest dev up`")
     environment = {**os.environ, **variables(servers)}
-    os.execve(binaries() / "psql", ["psql", *arguments], environment)  # noqa: S606 - no shell wanted
+    os.execve(wheels_programs() / "psql", ["psql", *arguments], environment)  # noqa: S606 - no shell wanted
 
 
 def variables(servers: Servers) -> dict[str, str]:

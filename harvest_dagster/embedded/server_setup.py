@@ -7,17 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harvest_dagster.embedded import (
+    certificates,
     home_state,
     kafka_node,
     ports,
     postgres_server,
-    postgres_tls,
-    tls,
 )
 from harvest_dagster.embedded.home_folder import check_space, make_private
+from harvest_dagster.embedded.jars import have_jars
 from harvest_dagster.embedded.java import find_java
-from harvest_dagster.embedded.kafka_jars import have_jars
-from harvest_dagster.embedded.postgres_binaries import binaries
+from harvest_dagster.embedded.postgres_programs import have_programs
 from harvest_dagster.embedded.server_logs import log_of
 from harvest_dagster.errors import EmbeddedError
 
@@ -36,9 +35,9 @@ def set_up(
     """Make ready the servers of these names; tell their command lines."""
     _check_ports(wanted, names)
     make_private(log_of(home, "").parent)
-    binaries()
     java = find_java()
-    jars = have_jars(java, log_of(home, "download"), say)
+    jars = have_jars(kafka_node.JARS, java, log_of(home, "download"), say)
+    have_programs(java, log_of(home, "download-postgres"), say, secure=wanted.secure)
     commands = _commands(home, wanted, java, jars)
     # From here on there are passwords and data to remember.
     home_state.save(home, wanted)
@@ -50,9 +49,6 @@ def set_up(
 
 def _commands(home: Path, wanted: HomeState, java: str, jars: Path) -> dict[str, list[str]]:
     commands = {postgres_server.NAME: postgres_server.command(home, wanted)}
-    if wanted.secure:
-        socket = postgres_server.socket(home, wanted)
-        commands[postgres_tls.NAME] = postgres_tls.command(home, wanted, socket)
     for node in wanted.nodes:
         commands[f"kafka-{node}"] = kafka_node.command(home, node, java, jars)
     return commands
@@ -71,9 +67,8 @@ def _check_ports(wanted: HomeState, names: Iterable[str]) -> None:
 
 def _doors(name: str, *, secure: bool) -> set[str]:
     """Tell the names of all ports that a server of this name listens on."""
-    doors = {name, name.replace("kafka", "controller")}
-    more = {name.replace("kafka", "mtls"), name.replace(postgres_tls.NAME, postgres_tls.MTLS)}
-    return doors | more if secure else doors
+    roles = ("kafka", "mtls", "controller") if secure else ("kafka", "controller")
+    return {name.replace("kafka", role) for role in roles}
 
 
 def _make(home: Path, wanted: HomeState, java: str, jars: Path, say: Callable[[str], None]) -> None:
@@ -81,8 +76,8 @@ def _make(home: Path, wanted: HomeState, java: str, jars: Path, say: Callable[[s
     if tasks:
         check_space(home)
         say(f"setting up {home}")
-    if wanted.secure and not tls.folder(home).is_dir():
-        _issue_certificates(home)
+    if wanted.secure and not certificates.folder(home).is_dir():
+        certificates.issue(home)
     for node in wanted.nodes:
         kafka_node.configure(home, wanted, node)
     with ThreadPoolExecutor() as pool:
@@ -95,10 +90,3 @@ def _tasks(home: Path, wanted: HomeState, java: str, jars: Path) -> Iterable[Tas
     for node in wanted.nodes:
         if not kafka_node.is_set_up(home, node):
             yield partial(kafka_node.set_up, home, wanted, node, java, jars)
-
-
-def _issue_certificates(home: Path) -> None:
-    # Cryptography takes long to import, and few homes need it.
-    from harvest_dagster.embedded import certificates  # noqa: PLC0415
-
-    certificates.set_up(home)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harvest_dagster.config import SERVERS_FILE
-from harvest_dagster.embedded import home_state, kafka_node, postgres_server, process
+from harvest_dagster.embedded import home_state, kafka_node, postgres_access, process
 from harvest_dagster.embedded.home_folder import exclusive, explained, write_private
 from harvest_dagster.embedded.home_state import STATE_FILE, HomeState
 from harvest_dagster.embedded.launch import Launch, daemons
@@ -94,7 +94,7 @@ def _alone(home: Path, say: Say) -> Iterator[Say]:
 
 
 def _all(home: Path) -> list[process.Daemon]:
-    return daemons(home, range(1, max(BROKERS) + 1), secure=True)
+    return daemons(home, range(1, max(BROKERS) + 1))
 
 
 def _down(home: Path, say: Say) -> None:
@@ -130,18 +130,18 @@ def _fresh(home: Path, brokers: int, *, secure: bool, say: Say) -> HomeState:
 
 def _publish(home: Path, known: HomeState) -> None:
     servers = {
-        "postgres": postgres_server.url(home, known),
+        "postgres": postgres_access.url(home, known),
         "kafka": kafka_node.client_config(home, known),
     }
     write_private(home / SERVERS_FILE, json.dumps(servers, indent=2) + "\n")
 
 
 def _servers(home: Path, known: HomeState) -> Servers:
-    wanted = daemons(home, known.nodes, secure=known.secure)
+    wanted = daemons(home, known.nodes)
     running = process.find(wanted)
     return Servers(
         home=home,
-        postgres=postgres_server.url(home, known),
+        postgres=postgres_access.url(home, known),
         kafka_config=kafka_node.client_config(home, known),
         each=tuple(_server(daemon, known, running) for daemon in wanted),
         ready=(home / SERVERS_FILE).exists(),
@@ -150,7 +150,7 @@ def _servers(home: Path, known: HomeState) -> Servers:
 
 
 def _mtls(home: Path, known: HomeState) -> Mtls:
-    return Mtls(postgres_server.mtls_url(home, known), kafka_node.mtls_config(home, known))
+    return Mtls(postgres_access.mtls_url(home, known), kafka_node.mtls_config(home, known))
 
 
 def _server(daemon: process.Daemon, known: HomeState, running: process.Found) -> Server:

@@ -23,7 +23,7 @@ _ADVICE = {
         "sslrootcert must name the authority that has issued the server's certificate"
     ),
     r"does not match host name": "connect by a name that the server's certificate has",
-    r"server does not support SSL|wants TLS|no encryption": (
+    r"server does not support SSL|no encryption": (
         "server and client do not agree on TLS: connect with sslmode=verify-full to one that has it"
     ),
     r"permission denied for (table|sequence|schema harvest)": (

@@ -24,12 +24,13 @@ from confluent_kafka.admin._scram import (
 from filelock import FileLock
 
 from harvest_dagster import embedded
-from harvest_dagster.embedded import Servers, certificates, tls
+from harvest_dagster.embedded import Servers, certificates
 from harvest_dagster.embedded.home_folder import write_private
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
 
-EXPIRED, STRANGER, STRANGERS_CA = "expired.pem", "stranger.pem", "strangers-ca.pem"
+EXPIRED, STRANGER, SOMEBODY = "expired.pem", "stranger.pem", "somebody.pem"
+STRANGERS_CA = "strangers-ca.pem"
 _ANYWHERE = "*"
 
 
@@ -45,7 +46,7 @@ class Secure:
 
     def file(self, name: str) -> str:
         """Tell where a certificate is."""
-        return str(tls.folder(self.servers.home) / name)
+        return str(certificates.folder(self.servers.home) / name)
 
     @property
     def password(self) -> str:
@@ -74,7 +75,7 @@ def start(home: Path) -> Servers:
     """Start them, with certificates by an authority that has issued some bad ones too."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with FileLock(home.with_name(f"{home.name}.lock")):
-        if not (tls.folder(home) / STRANGERS_CA).exists():
+        if not (certificates.folder(home) / STRANGERS_CA).exists():
             _issue(home)
     return embedded.up(home, secure=True, say=lambda _line: None)
 
@@ -108,18 +109,21 @@ def _at(url: str, database: str) -> str:
 
 def _issue(home: Path) -> None:
     authority, other = trustme.CA(), trustme.CA()
-    certificates.set_up(home, authority)
+    certificates.issue(home, authority)
     past = datetime.now(UTC) - timedelta(days=1)
     expired = authority.issue_cert(
-        tls.CLIENT,
-        common_name=tls.CLIENT,
+        certificates.CLIENT,
+        common_name=certificates.CLIENT,
         not_before=past - timedelta(days=1),
         not_after=past,
     )
+    stranger = other.issue_cert(certificates.CLIENT, common_name=certificates.CLIENT)
+    somebody = authority.issue_cert("somebody", common_name="somebody")
     write = {
+        SOMEBODY: certificates.with_key(somebody),
         EXPIRED: certificates.with_key(expired),
-        STRANGER: certificates.with_key(other.issue_cert(tls.CLIENT, common_name=tls.CLIENT)),
+        STRANGER: certificates.with_key(stranger),
         STRANGERS_CA: other.cert_pem.bytes().decode(),
     }
     for name, text in write.items():
-        write_private(tls.folder(home) / name, text)
+        write_private(certificates.folder(home) / name, text)

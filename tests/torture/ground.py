@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from harvest_dagster import embedded
-from harvest_dagster.embedded import Servers, home_state, postgres_server, process
+from harvest_dagster.embedded import Servers, home_state, postgres_access, postgres_server, process
 from harvest_dagster.embedded.launch import Launched, daemons
 from harvest_dagster.embedded.server_setup import set_up
 from tests.torture.plan import BROKERS
@@ -70,7 +70,7 @@ class Ground:
         command = set_up(self._home, self._state, [name], self._say)[name]
         launched = Launched(daemon, command)
         deadline = time.monotonic() + _START_SECONDS
-        while name == POSTGRES and not postgres_server.answers(self._home, self._state):
+        while name == POSTGRES and not postgres_access.answers(self._home, self._state):
             launched.check()
             assert time.monotonic() < deadline, f"{name} does not answer"
             time.sleep(_POLL_SECONDS)
@@ -90,4 +90,4 @@ class Ground:
         embedded.reset(self._home, say=self._say)
 
     def _daemons(self) -> list[process.Daemon]:
-        return daemons(self._home, range(1, BROKERS + 1), secure=False)
+        return daemons(self._home, range(1, BROKERS + 1))

@@ -166,6 +166,6 @@ def test_what_it_may_not_is_told(secure: Secure, start_harvest: StartHarvest) ->
 
 
 def test_a_role_that_may_not_log_in(secure: Secure) -> None:
-    """Nobody comes in over the proxy whom PostgreSQL itself would not let in."""
+    """TLS alone opens nothing to a role that does not exist."""
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(secure.postgres.replace("postgres:", "nobody:", 1))

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
 from tests.support.command import Harvest
-from tests.support.secure import EXPIRED, STRANGER, STRANGERS_CA, Secure
+from tests.support.secure import EXPIRED, SOMEBODY, STRANGER, STRANGERS_CA, Secure
 
 SECRET = "hunter2-hunter2"  # noqa: S105 - what must not be shown
 
@@ -25,7 +25,7 @@ def changed(url: str, **query: str | None) -> str:
 
 POSTGRES = {
     "wrong password": ("password authentication failed", "check user and password"),
-    "clear text": ("this server wants TLS", "connect with sslmode=verify-full"),
+    "clear text": ("no encryption", "connect with sslmode=verify-full"),
     "another authority": ("certificate verify failed", "sslrootcert must name the authority"),
     "another name": ("does not match host name", "connect by a name that"),
     "no certificate": ("requires a valid client certificate", "give a client certificate, with"),
@@ -72,6 +72,13 @@ def test_postgres_asks_for_the_password_too(secure: Secure) -> None:
     wrong = sa.make_url(secure.postgres_mtls).set(password=SECRET)
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(wrong.render_as_string(hide_password=False))
+
+
+def test_postgres_asks_for_the_roles_own_certificate(secure: Secure) -> None:
+    """A certificate by the right authority does not do if its name is not the role's."""
+    own = secure.file(SOMEBODY)
+    with pytest.raises(psycopg.OperationalError, match="authentication failed"):
+        psycopg.connect(changed(secure.postgres_mtls, sslcert=own, sslkey=own))
 
 
 KAFKA: dict[str, tuple[str, dict[str, Any]]] = {

@@ -16,11 +16,12 @@ from tests.support.secure import Secure
 
 @pytest.mark.parametrize("way", ["postgres", "postgres_mtls"])
 def test_postgres_lets_in(secure: Secure, way: str) -> None:
-    """What `up` tells works, and more than a buffer holds goes both ways."""
-    text = "x" * 1_000_000
+    """What `up` tells works, and PostgreSQL itself knows of TLS, and of the certificate."""
+    query = "SELECT ssl, client_dn LIKE '%CN=harvest' FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
     with psycopg.connect(getattr(secure, way)) as connection:
         assert connection.pgconn.ssl_in_use
-        assert connection.execute("SELECT %s", [text]).fetchone() == (text,)
+        shown = True if way == "postgres_mtls" else None
+        assert connection.execute(query).fetchone() == (True, shown)
 
 
 @pytest.mark.parametrize("way", ["kafka", "kafka_mtls"])
@@ -40,10 +41,10 @@ def test_kafka_asks_for_both(secure: Secure, protocol: str) -> None:
 def test_keys_are_the_owners_alone(secure: Secure) -> None:
     """Keys are of mode 0600, and PostgreSQL's that of whoever runs it."""
     home = secure.servers.home
-    for key in ("kafka.pem", "postgres.key", "client.pem"):
+    for key in ("kafka.pem", "postgres.pem", "client.pem"):
         assert (home / "tls" / key).stat().st_mode & 0o777 == 0o600
     runs_as = (home / "postgres").stat().st_uid
-    assert (home / "tls" / "postgres.key").stat().st_uid == runs_as
+    assert (home / "tls" / "postgres.pem").stat().st_uid == runs_as
     assert runs_as != 0
 
 
@@ -54,7 +55,7 @@ def test_all_listen_on_loopback(home: str, request: pytest.FixtureRequest) -> No
     for server in servers.each:
         addresses = listens(psutil.Process(server.pid))
         assert all(map(is_loopback, addresses)), (server.name, addresses)
-        assert addresses or (home == "secure_servers" and server.name == "postgres")
+        assert addresses, server.name
 
 
 def is_loopback(address: str) -> bool:

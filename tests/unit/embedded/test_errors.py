@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harvest_dagster.embedded import home_folder, kafka_jars, owner, server_logs
+from harvest_dagster.embedded import home_folder, jars, owner, server_logs
+from harvest_dagster.embedded.kafka_node import JARS as KAFKA
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from harvest_dagster.embedded.ivy import Module
 
 
 def test_the_command_line_does_without_the_extra() -> None:
@@ -73,9 +76,9 @@ def test_a_wrong_download_leaves_nothing(
 ) -> None:
     """Jars are taken only when each is what it was when this was released."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(kafka_jars, "resolve", downloads(wrong))
+    monkeypatch.setattr(jars, "resolve", downloads(wrong))
     with pytest.raises(EmbeddedError, match=r"brought a wrong kafka.jar: try again"):
-        kafka_jars.have_jars("java", tmp_path / "log", print)
+        jars.have_jars(KAFKA, "java", tmp_path / "log", print)
     cached = {path.name for path in (tmp_path / "harvest_dagster").iterdir()}
     assert cached <= {"kafka-4.3.0.lock"}
 
@@ -83,23 +86,23 @@ def test_a_wrong_download_leaves_nothing(
 def test_a_right_download_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second home finds the jars of the first."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(kafka_jars, "resolve", downloads(b"a jar"))
-    jars = kafka_jars.have_jars("java", tmp_path / "log", print)
-    monkeypatch.setattr(kafka_jars, "resolve", downloads(None))
-    assert kafka_jars.have_jars("java", tmp_path / "log", print) == jars
-    assert (jars / "kafka.jar").read_bytes() == b"a jar"
+    monkeypatch.setattr(jars, "resolve", downloads(b"a jar"))
+    folder = jars.have_jars(KAFKA, "java", tmp_path / "log", print)
+    monkeypatch.setattr(jars, "resolve", downloads(None))
+    assert jars.have_jars(KAFKA, "java", tmp_path / "log", print) == folder
+    assert (folder / "kafka.jar").read_bytes() == b"a jar"
 
 
 @pytest.fixture(autouse=True)
 def _one_jar(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(b"a jar").hexdigest()
-    monkeypatch.setattr(kafka_jars, "hashes", lambda: {"kafka.jar": digest})
+    monkeypatch.setattr(jars, "hashes", lambda _module: {"kafka.jar": digest})
 
 
 def downloads(content: bytes | None) -> Callable[..., None]:
     """Make a download that brings this jar, or none."""
 
-    def resolve(_java: str, into: Path, *_: object) -> None:
+    def resolve(_java: str, _module: Module, into: Path, *_: object) -> None:
         (into / "jars").mkdir(parents=True)
         if content is not None:
             (into / "jars" / "kafka.jar").write_bytes(content)

