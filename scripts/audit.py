@@ -2,8 +2,8 @@
 
 For each pin of `requirements/dev.txt`: are its files still listed under the same hashes, was it
 yanked, and does the index know of a vulnerability? The index is the one that pip or uv is
-configured with. It ends with 1 if something was found; an index that does not answer finds nothing,
-and that is said.
+configured with. The exit code is 1 if something was found. If the index does not answer, that is no
+finding, and a line says so.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Pin(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is wrong with a pin, and what the index did not tell."""
+    """What is wrong with a pin, and what the index did not answer."""
 
     findings: list[str]
     untold: set[str]
 
 
 def main() -> None:
-    """Ask about all pins; end with 1 if one is not sound."""
+    """Ask about all pins, and exit with 1 if something is wrong with one."""
     pins = list(read_pins(PINNED.read_text(encoding="utf-8")))
     found, lines = audit(configured_index(), pins)
     print("\n".join(lines))
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def audit(index: str, pins: list[Pin]) -> tuple[bool, list[str]]:
-    """Tell whether anything was found, and all that is to be said, in lines."""
+    """Return whether anything was found, and the lines to print."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(lambda pin: ask(index, pin), pins))
     findings = [line for answer in answers for line in answer.findings]
@@ -83,13 +83,13 @@ def ask(index: str, pin: Pin) -> Answer:
 
 
 def read_pins(text: str) -> Iterator[Pin]:
-    """Read a file of requirements with hashes."""
+    """Yield the pins of a file of requirements with hashes."""
     for name, version, rest in _PIN.findall(text):
         yield Pin(re.sub(r"[-_.]+", "-", name).lower(), version, frozenset(_HASH.findall(rest)))
 
 
 def configured_index() -> str:
-    """Tell the index that pip or uv would install from."""
+    """Return the URL of the index that pip or uv installs from."""
     given = (os.environ.get(name) for name in _CONFIGURED)
     command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -107,7 +107,7 @@ def _files(index: str, pin: Pin) -> Iterable[str]:
 
 
 def _listed(body: str) -> dict[str, bool]:
-    """Tell of each hash whether its file was yanked."""
+    """Return for each hash whether its file was yanked."""
     files = json.loads(body)["files"]
     return {each["hashes"].get("sha256", ""): bool(each.get("yanked")) for each in files}
 
@@ -126,7 +126,7 @@ def _vulnerabilities(index: str, pin: Pin) -> Iterable[str]:
 
 
 def _get(url: str) -> tuple[str, str]:
-    """Read a page; who we are may stand in the index's URL, where urllib does not look."""
+    """Return type and text of a page; urllib needs user and password apart from the URL."""
     parts = urlsplit(url)
     request = Request(  # noqa: S310 - what pip installs from
         parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), headers={"Accept": _ACCEPT}

@@ -1,4 +1,4 @@
-"""Have Chromium for the tests of the UI, or say why those are left out; called by `make test`."""
+"""Install Chromium for the tests of the UI, or say why they are left out; `make test` runs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = (
 
 
 def main() -> None:
-    """Install Debian's package where it is missing and may be installed."""
+    """Install Debian's package if Chromium is missing and we may install it."""
     if find_chromium():
         return
     reason = why_not() or install()
@@ -31,12 +31,12 @@ def main() -> None:
 
 
 def find_chromium() -> str | None:
-    """Tell where Chromium is."""
+    """Return the path of Chromium, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def why_not() -> str | None:
-    """Tell why Chromium can't be installed here."""
+    """Return why Chromium can't be installed here, or None if it can."""
     if shutil.which("apt-get") is None:
         return "Chromium is not installed, and there is no apt-get to install it with"
     if os.geteuid() != 0:
@@ -45,7 +45,7 @@ def why_not() -> str | None:
 
 
 def install() -> str | None:
-    """Install it; tell why that failed."""
+    """Install it; return why that failed, or None."""
     print("setup      the package chromium, for the tests of the UI (100 MB)", flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with LOG.open("a") as log:

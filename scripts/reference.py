@@ -1,7 +1,7 @@
-"""Write the pages of the docs that say what the code says: `make docs` runs it.
+"""Write those pages of the docs that are made from the code; `make docs` runs it.
 
-Each page is a function that returns its text. A test compares them with the files, so that code and
-pages are changed together.
+Each page is a function that yields its lines. A test compares the pages with the files, so that
+code and pages are changed together.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _STAGES = (
 
 
 def pages() -> dict[Path, str]:
-    """Make every page, by its file."""
+    """Return the text of every page, by its file."""
     made = {
         "reference/config.md": config(),
         "reference/cli.md": commands(),
@@ -89,10 +89,10 @@ def pages() -> dict[Path, str]:
 
 
 def config() -> Iterator[str]:
-    """All that can be configured."""
+    """Yield the page of everything that can be configured."""
     yield "# Configuration\n"
     yield "## Where PostgreSQL and Kafka are\n"
-    yield "[Your own](../how-to/own-servers.md) tells which place wins, and shows an example.\n"
+    yield "[Your own](../how-to/own-servers.md) says which place wins, and shows an example.\n"
     yield from _grid(
         ("environment", str(PROJECT_FILE), "default", "is"),
         (
@@ -124,7 +124,7 @@ def config() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """The help of each command."""
+    """Yield the page with the help of each command."""
     yield "# Commands\n"
     yield "What `--help` says of each."
     for context in _contexts(main, "harvest", None):
@@ -133,11 +133,11 @@ def commands() -> Iterator[str]:
 
 
 def history() -> Iterator[str]:
-    """What happens, as it is written down and as a program hears of it."""
+    """Yield the page of the events, in the table and for a program that embeds a harvest."""
     yield "# Events\n"
     yield "## In the table `harvest.event`\n"
     yield "Each has time, harvest, shard, epoch and leader id as far as it has them, and in"
-    yield "`detail` what is said here. [Operate](../how-to/operate.md) tells what to do about it.\n"
+    yield "`detail` what is said here. [Operate](../how-to/operate.md) says what to do about it.\n"
     yield from _grid(
         ("kind", "means"),
         ((f"`{kind}`", said) for kind, said in (LEASE_KINDS | events.KINDS).items()),
@@ -148,7 +148,7 @@ def history() -> Iterator[str]:
 
 
 def tables() -> Iterator[str]:
-    """The tables of the schema `harvest`, and the outbox."""
+    """Yield the page of the tables of the schema `harvest`, and of the outbox."""
     own = statements("harvest_dagster.outbox", "table.sql")
     yield "# Tables\n"
     yield "To be read at any time, and written by harvest_dagster alone, but for the outbox."
@@ -171,7 +171,7 @@ def tables() -> Iterator[str]:
 
 
 def _changes(table: str) -> Iterator[str]:
-    """The columns that later migrations have added."""
+    """Yield the columns that later migrations have added to a table."""
     for migration in migrations():
         for comment, statement, name in _CHANGE.findall(migration.text):
             if name == table:
@@ -184,7 +184,7 @@ def _said(comment: str) -> str:
 
 
 def figures() -> Iterator[str]:
-    """The figures for Prometheus."""
+    """Yield the page of the figures for Prometheus."""
     yield "# Metrics\n"
     yield "`harvest reap --metrics` serves them at `/metrics`; a program that embeds a harvest"
     yield "registers `harvest_dagster.harvest.metrics.HarvestCollector`."
@@ -193,7 +193,7 @@ def figures() -> Iterator[str]:
 
 
 def families() -> list[Metric]:
-    """The figures, as a leader exports them."""
+    """Return the figures, as a leader exports them."""
     one = dict.fromkeys([figure.name for figure in FIGURES], 1)
     runner = SimpleNamespace(
         led=SimpleNamespace(name="outbox", figures=FIGURES, candidate=SimpleNamespace(shards=1)),
@@ -211,7 +211,7 @@ def families() -> list[Metric]:
 
 
 def inside() -> Iterator[str]:
-    """What the modules say of themselves."""
+    """Yield the page of the stages, which is made of their modules' docstrings."""
     yield "# Inside, stage by stage\n"
     yield "What each part may block on, who calls it, and on which thread: this is what the modules"
     yield "say of themselves. [How it works](concurrency.md) is the way in."
@@ -292,7 +292,7 @@ def _grid(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str
 
 
 def _cell(text: str) -> str:
-    """What Markdown shows as the text; within `code` only the table's own sign means anything."""
+    """Return Markdown that shows the text in a cell; within `code` only the bar is special."""
     shown = _CODE.sub(lambda found: "&lt;" if found[0] == "<" else found[0], text)
     return shown.replace("|", "\\|").replace("\n", " ")
 

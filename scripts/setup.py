@@ -1,8 +1,8 @@
 """Make the virtual environment `.venv` from pinned, hashed requirements; called by `make`.
 
-It runs on whatever Python 3 there is, before anything is installed, so it uses the standard library
-alone. What it did is written into `.venv/ready` at the end: a run that was cut short is simply
-done again, and a finished one takes no time.
+It runs on any Python 3, before anything is installed, so it uses the standard library alone. At
+the end it writes into `.venv/ready` what the environment was made from. So a run that was
+interrupted is done again, and a run that finds nothing changed does nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def find_python() -> None:
-    """Go on under a Python that is new enough."""
+    """Run this script again by a newer Python if this one is too old."""
     if sys.version_info >= NEED_PYTHON:
         return
     for name in ("python3.13", "python3.12", "python3.11"):
@@ -63,7 +63,7 @@ def find_python() -> None:
 
 
 def find_java() -> None:
-    """Refuse early what Kafka and Spark could not run on."""
+    """Fail early if there is no Java that Kafka and Spark can run on."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")  # noqa: PTH118
     if not java or not os.path.exists(java):  # noqa: PTH110
@@ -75,14 +75,14 @@ def find_java() -> None:
 
 
 def find_space() -> None:
-    """Refuse a disk on which the packages have no room."""
+    """Fail early if the disk has no room for the packages."""
     free = shutil.disk_usage(ROOT).free
     if free < NEED_BYTES:
         fail(f"the disk of {ROOT} has {free / 2**30:.1f} GB free, 4 are needed: make room")
 
 
 def make_venv() -> None:
-    """Make the environment anew, unless it is sound."""
+    """Make the environment, unless it is there and its pip runs."""
     pip = (
         subprocess.run([str(PYTHON), "-m", "pip", "-V"], capture_output=True, check=False)
         if (PYTHON.exists())
@@ -93,18 +93,18 @@ def make_venv() -> None:
 
 
 def install() -> None:
-    """Install uv by its hash, and by uv all that is pinned."""
+    """Install uv, checked by its hash, and with it everything that is pinned."""
     advice = "see whether the package registry can be reached, then run `make` again"
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, "--require-hashes", "--no-deps", "-r", str(BOOTSTRAP)], advice)
-    # Compiled now, once: else each process does it again where Python may not write bytecode, and a
-    # Dagster is half a dozen processes.
+    # Compile all of it once, now. Where Python may not write bytecode, each process would compile
+    # it again, and one Dagster is half a dozen processes.
     pinned = ["--require-hashes", "-r", str(PINNED), "-b", str(BOOTSTRAP)]
     run([*uv("install"), "--compile-bytecode", *pinned], advice)
 
 
 def link() -> None:
-    """Install the project itself, so that edits count at once."""
+    """Install the project itself, such that edits take effect at once."""
     run(
         [*uv("install"), "--no-deps", "--no-build-isolation", "-e", str(ROOT)],
         "read the log for the fault in pyproject.toml",
@@ -112,7 +112,7 @@ def link() -> None:
 
 
 def archive() -> None:
-    """Have Spark start faster; it starts all the same without."""
+    """Make the archive that lets Spark start faster; without it Spark starts too."""
     with LOG.open("a") as log:
         command = [str(PYTHON), "-m", "harvest_dagster.spark.classes"]
         done = subprocess.run(command, stdout=log, stderr=log, check=False)
@@ -121,19 +121,19 @@ def archive() -> None:
 
 
 def uv(*words: str) -> list[str]:
-    """The command line of uv in the environment."""
+    """Return a command line of the environment's uv."""
     return [str(VENV / "bin" / "uv"), "pip", *words, "--python", str(PYTHON)]
 
 
 def fingerprint() -> str:
-    """What the environment was made from."""
+    """Return a hash of what the environment is made from."""
     files = (BOOTSTRAP, PINNED, ROOT / "pyproject.toml")
     content = b"".join(path.read_bytes() for path in files)
     return hashlib.sha256(content + str(ROOT).encode()).hexdigest()
 
 
 def run(command: list[str], advice: str) -> None:
-    """Run a step, its progress shown and its words kept; end with one line if it fails."""
+    """Run a step, show its progress and log its output; if it fails, exit with one line."""
     shown = sys.stderr if sys.stderr.isatty() else None
     with LOG.open("a") as log:
         done = subprocess.run(command, stdout=log, stderr=shown or log, check=False)
@@ -142,12 +142,12 @@ def run(command: list[str], advice: str) -> None:
 
 
 def say(line: str) -> None:
-    """Tell what happens now."""
+    """Print a line about what happens now."""
     print(f"setup {line}", flush=True)
 
 
 def fail(line: str) -> NoReturn:
-    """End with one line."""
+    """Exit with one line."""
     sys.exit(f"setup: {line}")
 
 

@@ -39,7 +39,7 @@ def demo(*, ui: bool) -> None:
     with _servers(steps):
         settings, outbox = chosen(None, None)
         if ui:
-            settings.kafka_config()  # where none is named, the sensor would be waited for in vain
+            settings.kafka_config()  # fail now if none is named, and not later when no sensor leads
         click.echo(f"2/{steps}  the outbox: table {outbox.table}, schema harvest")
         with connected(settings) as connection:
             create(connection, outbox.table, Kind.NATIVE)
@@ -79,7 +79,7 @@ def _servers(steps: int) -> Iterator[None]:
 def _order_twice(connection: psycopg.Connection[Any], outbox: Outbox) -> None:
     with connection.transaction():
         count = sum(_order(connection, outbox, customer) for customer in _CUSTOMERS)
-        _show(connection, outbox)  # now, for a leader may take them as soon as they are committed
+        _show(connection, outbox)  # before the commit, after which a leader may take them at once
     _say(f"committed {count} orders with their messages")
     with connection.transaction():
         _order(connection, outbox, "nobody")

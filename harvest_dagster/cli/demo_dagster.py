@@ -35,20 +35,20 @@ TOPIC, SALES_TOPIC = "orders", "daily-sales"
 
 
 def can_show() -> bool:
-    """Tell whether there are a Dagster and a code location to show."""
+    """Return whether Dagster is installed, and a code location is here."""
     return find_spec("dagster_webserver") is not None and Path("workspace.yaml").exists()
 
 
 def show_in_dagster(
     settings: Settings, outbox: Outbox, say: Callable[[str], None], since: float
 ) -> str:
-    """Start Dagster, materialise assets, and wait until Kafka has it all; tell the UI's URL."""
+    """Start Dagster, materialise assets, wait until Kafka has all of it; return the UI's URL."""
     # What it needs comes with the `embedded` extra.
     from harvest_dagster.embedded import background_ui  # noqa: PLC0415
 
     click.echo("4/6  Dagster: its sensor leads, and the asset orders stashes twenty more")
     shown = _Shown(*background_ui.start(settings.home, say), say)
-    # Before any asset, for on a small machine a run that starts would hold up the tour's.
+    # Before the first asset: on a small machine its run would delay the run of the tour.
     _await(lambda: not _waiting(settings, outbox), "the outbox to empty")
     took = time.monotonic() - since
     say(f"the sensor leads: the messages stashed above are in Kafka, {took:.0f} s after the start;")
@@ -66,7 +66,7 @@ def show_in_dagster(
 
 @dataclass(frozen=True)
 class _Shown:
-    """A Dagster that runs."""
+    """A Dagster that runs, and its code location."""
 
     url: str
     ui: GraphQl
@@ -120,7 +120,7 @@ def _newest(settings: Settings, topic: str) -> list[tuple[object, ...]]:
             place: consumer.get_watermark_offsets(place, _KAFKA_SECONDS)
             for place in (TopicPartition(topic, number) for number in partitions)
         }
-        # A transaction's end takes an offset too, so one more is asked for than will be shown.
+        # The end of a transaction takes an offset too, so read one more than is shown.
         consumer.assign(
             [
                 TopicPartition(topic, place.partition, max(low, high - _LAST - 1))

@@ -61,8 +61,9 @@ def up(
 ) -> None:
     """Start PostgreSQL and Kafka, and return when both answer.
 
-    The first time this downloads Kafka (44 MB), and sets both up. Run it again at any time: it
-    starts what does not run. While the servers run every other command finds them by itself.
+    The first time this downloads Kafka (44 MB), and with --secure a PostgreSQL that speaks TLS
+    (15 MB), and sets both up. Run it again at any time: it starts what does not run. While the
+    servers run every other command finds them by itself.
     """
     nodes = int(brokers) if brokers else None
     servers = embedded.up(home, brokers=nodes, secure=secure, new_ports=new_ports, say=_say)
@@ -77,11 +78,11 @@ def down(*, home: Path) -> None:
     embedded.down(home, say=_say)
 
 
-@dev.command(short_help="Tell what runs where.")
+@dev.command(short_help="Show which servers run, and where.")
 @_home
 @_json
 def status(*, home: Path, as_json: bool) -> None:
-    """Tell what runs where; the exit code is 0 also when nothing does (see "running")."""
+    """Show which servers run, and where; the exit code is 0 even if none does (see "running")."""
     _show(embedded.status(home).servers, as_json=as_json)
 
 
@@ -147,7 +148,7 @@ def dagster(*, home: Path, port: int | None, host: str, log_level: str) -> None:
 
 
 def run_dagster(home: Path, *, port: int | None, host: str, log_level: str) -> None:
-    """Have servers, and Dagster until we are interrupted."""
+    """Start the servers, then Dagster, and wait until Ctrl-C ends that."""
     # What it needs comes with the `embedded` extra.
     from harvest_dagster.embedded.dagster_ui import dagster_ui  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
 """Real PostgreSQL and real Apache Kafka on one machine, under one home directory.
 
 up(home)      start both, setting them up the first time; do nothing when they run
-status(home)  tell what runs where
+status(home)  return what runs, and where
 down(home)    stop both
 reset(home)   stop both and delete their data
 """
@@ -21,7 +21,7 @@ __all__ = ["HomeStatus", "Server", "Servers", "down", "reset", "status", "up"]
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs the `embedded` extra only when it is asked for."""
+    """Import the verbs when they are first used, because they need the extra `embedded`."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

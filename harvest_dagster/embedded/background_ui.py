@@ -1,4 +1,4 @@
-"""`harvest dev dagster` in the background: started once, found again, ended with the servers."""
+"""Run `harvest dev dagster` in the background: start it once, find it again, stop it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAIL = 2000
 
 
 def start(home: Path, say: Say) -> tuple[str, GraphQl, Location]:
-    """Have Dagster run, and its code location loaded; tell the address of its UI, and both."""
+    """Start Dagster if it does not run, and wait for its code; return its URL, UI and location."""
     log = remembered.folder(home) / "dagster.log"
     if remembered.load(home).process() is None:
         say(f"starting Dagster; it says more in {log}")
@@ -39,7 +39,7 @@ def start(home: Path, say: Say) -> tuple[str, GraphQl, Location]:
 
 
 def stop(home: Path, say: Say) -> None:
-    """End the Dagster of a home, if one runs, and the command that looks after it."""
+    """Stop the Dagster of a home, if one runs, and the command that watches over it."""
     running = remembered.load(home).process()
     if running is None:
         return

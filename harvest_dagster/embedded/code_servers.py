@@ -1,8 +1,8 @@
-"""Code servers that die under `dagster dev`: it does not miss them, so the location is loaded anew.
+"""Load a code location anew when the process with its code has died: `dagster dev` does not.
 
-A code location is a process that serves it and a child of that in which the code runs. When the
-child is killed, or runs out of memory, its ticks and runs fail until somebody presses `Reload` in
-the UI. This presses it.
+A code location is a process that serves it, and a child of that process, in which the code runs.
+When the child is killed, or runs out of memory, ticks and runs fail until somebody presses
+`Reload` in the UI. This module does what that button does.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _SERVER, _CODE = "code-server", "grpc"
 
 
 class CodeServers:
-    """Looks after the code servers of one `dagster dev`."""
+    """Watches the code servers of one `dagster dev`."""
 
     def __init__(self, leader: psutil.Process, host: str, port: int, say: Say) -> None:
         self._leader, self._ui, self._say = leader, GraphQl(host, port), say
         self._seen: dict[int, int] = {}
 
     def look(self) -> None:
-        """Load the code locations anew, if one's code has died since the last look."""
+        """Load all code locations anew if the code of one has died since the last look."""
         alive = {server.pid: _code_of(server) for server in self._servers()}
         died = [server for server, code in alive.items() if code is None and server in self._seen]
         self._seen = {server: code for server, code in alive.items() if code is not None}

@@ -1,7 +1,7 @@
-"""`dagster dev` as a process of ours: found a port, started, waited for, and ended with its kin.
+"""Run `dagster dev` as a process of ours: choose its port, start it, wait for it, end it.
 
-It gets a session of its own, so that Ctrl-C reaches it through us alone, and once; by that session
-all that it started is found when it has to go.
+It runs in a session of its own. So Ctrl-C in a terminal reaches it only through us, and only once;
+and when it ends, the processes that it started are found, because they are in that session.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DagsterUi:
 
     @property
     def url(self) -> str:
-        """Tell the address to open in a browser."""
+        """Return the address to open in a browser."""
         return f"http://{self.host}:{self.port}"
 
     def await_answer(self) -> None:
@@ -64,7 +64,7 @@ class DagsterUi:
             time.sleep(_POLL)
 
     def wait(self, say: Say) -> None:
-        """Wait until it ends by itself, which it should not; meanwhile look after its code."""
+        """Watch over its code until it ends by itself, and raise an error, for it should not."""
         servers = CodeServers(self.process, self.host, self.port, say)
         while process.is_alive(self.process):
             servers.look()
@@ -80,7 +80,7 @@ class DagsterUi:
 def dagster_ui(
     home: Path, say: Say, *, host: str = ports.HOST, port: int | None = None, log_level: str
 ) -> Iterator[DagsterUi]:
-    """Run `dagster dev` for the project in this directory, for as long as the block lasts."""
+    """Run `dagster dev` for the project in this directory until the block ends."""
     _check_installed()
     known = remembered.load(home)
     with _alone(home, known):
@@ -104,7 +104,7 @@ def _check_installed() -> None:
 
 @contextmanager
 def _alone(home: Path, known: remembered.Remembered) -> Iterator[None]:
-    """Two daemons on one storage would start everything twice."""
+    """Refuse a second Dagster: two daemons on one storage would start every run twice."""
     try:
         with FileLock(remembered.folder(home) / "lock", timeout=0):
             yield
@@ -134,7 +134,7 @@ def _start(home: Path, host: str, port: int, log_level: str) -> DagsterUi:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Tell Dagster its home: the project, if that has a `dagster.yaml`, else a folder of ours."""
+    """Return its environment; its home is the project if that has a `dagster.yaml`, else ours."""
     here = Path.cwd()
     state = here if (here / "dagster.yaml").exists() else remembered.folder(home)
     return {"DAGSTER_HOME": str(state), **os.environ, "HARVEST_HOME": str(home)}
@@ -152,7 +152,7 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _stop(leader: psutil.Process) -> None:
-    """Ask it to end, then whatever it left; a second Ctrl-C ends all at once."""
+    """Ask it to end, then whatever it left running; a second Ctrl-C kills all that is left."""
     try:
         _signal([leader], SIGINT, _SETTLE)
         _signal(_session(leader), SIGINT, _LAST)

@@ -1,4 +1,9 @@
-"""What we ask Dagster's UI by GraphQL: to load code anew, to materialise, how a run does."""
+"""Ask the UI of Dagster, by GraphQL, to load code, to materialise assets, and how a run goes.
+
+Dagster has a client of its own, `DagsterGraphQLClient`. It can't say which code locations there
+are, whether one is loaded, and why not, and that is what we wait for; and it imports Dagster, which
+this room must not need.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ _RUN = "query($id: ID!){runOrError(runId: $id){... on Run{status}}}"
 
 @dataclass(frozen=True)
 class Location:
-    """A code location: its one repository, or why it could not be loaded."""
+    """A code location: the name of its one repository, or why it could not be loaded."""
 
     name: str
     loaded: bool
@@ -33,13 +38,13 @@ class Location:
 
 
 class GraphQl:
-    """The UI of one Dagster. It raises an EmbeddedError where it gets no answer."""
+    """The UI of one Dagster. Each method raises an EmbeddedError if the UI does not answer."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
 
     def locations(self) -> list[Location]:
-        """Tell the code locations."""
+        """Return the code locations."""
         return [_location(entry) for entry in self._ask(_LOCATIONS)["locationEntries"]]
 
     def reload(self) -> None:
@@ -54,7 +59,7 @@ class GraphQl:
         config: dict[str, Any],
         partition: str | None = None,
     ) -> str:
-        """Materialise assets in one run; tell its id."""
+        """Start one run that materialises these assets, and return its id."""
         selector = {
             "repositoryLocationName": location.name,
             "repositoryName": location.repository,
@@ -72,7 +77,7 @@ class GraphQl:
         return str(found["run"]["runId"])
 
     def run_status(self, run: str) -> str:
-        """Tell the status of a run."""
+        """Return the status of a run."""
         return str(self._ask(_RUN, id=run)["status"])
 
     def _ask(self, query: str, **variables: Any) -> Any:  # noqa: ANN401 - JSON, both ways

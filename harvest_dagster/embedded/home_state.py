@@ -19,15 +19,15 @@ STATE_FILE = "state.json"
 
 
 def new_cluster_id() -> str:
-    """Make an id of 16 random bytes, as Kafka writes them."""
+    """Make a random id for a cluster of Kafka: 16 bytes, in its kind of base64."""
     cluster_id = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-    # The storage tool would take a leading dash for an option.
+    # Kafka's storage tool would take a dash at the beginning for an option.
     return cluster_id.replace("-", "_")
 
 
 @dataclass(frozen=True)
 class HomeState:
-    """How a home was made, its ports by name, and its passwords."""
+    """The options that a home was made with, its ports by name, and its passwords."""
 
     brokers: int
     secure: bool
@@ -38,7 +38,7 @@ class HomeState:
 
     @property
     def nodes(self) -> range:
-        """Tell the numbers of Kafka's nodes."""
+        """Return the numbers of Kafka's nodes."""
         return range(1, self.brokers + 1)
 
 
@@ -54,7 +54,7 @@ def _doors(brokers: int) -> list[str]:
 
 
 def load(home: Path) -> HomeState | None:
-    """Read the state of a home; None when it was never set up."""
+    """Read the state of a home; return None if it was never set up."""
     try:
         known = HomeState(**json.loads((home / STATE_FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -63,7 +63,7 @@ def load(home: Path) -> HomeState | None:
         raise EmbeddedError(
             f"{home / STATE_FILE} is damaged: delete the data with `harvest dev reset`"
         ) from None
-    # The certificates of another version differ too, and their authority's key is gone.
+    # Its certificates differ too, and no more can be issued: their authority's key was not kept.
     if known.secure and known.ports.keys() != set(_doors(known.brokers)):
         raise EmbeddedError(
             f"{home} was made by another version: delete its data with `harvest dev reset`"

@@ -1,4 +1,4 @@
-"""Ctrl-C: put off between two steps that belong together, and heard in whatever way we end."""
+"""Ctrl-C: put it off until two steps are both done, and have other signals do what it does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C take effect at the end of the block only; it concerns the main thread alone."""
+    """Put Ctrl-C off until the block ends; in another thread than the main one, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -29,9 +29,9 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def politely_ended() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal interrupt as Ctrl-C does.
+    """Have SIGTERM, and a terminal that is closed, interrupt as Ctrl-C does.
 
-    Ctrl-C counts also where it is ignored: in the background jobs of a script.
+    SIGINT itself is handled too, because the background jobs of a script begin with it ignored.
     """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.default_int_handler) for number in numbers]

@@ -25,9 +25,9 @@ _CACHE = "ivy"
 
 @dataclass(frozen=True)
 class Module:
-    """Something to download: `NAME.ivy.xml` says what it consists of, `NAME.sha256` has the sums.
+    """Something to download: `NAME.ivy.xml` lists its parts, `NAME.sha256` their sums.
 
-    `machine` is the kind of machine that it is for, where that matters.
+    If there is one for each kind of machine, `machine` is the kind.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Module:
 def resolve(
     java: str, module: Module, into: Path, log: Path, report: Callable[[int, int], None]
 ) -> None:
-    """Download into the folder `jars` of `into`; report how many parts are known, and here."""
+    """Download to the folder `jars` of `into`; report how many parts are known and here."""
     make_private(into)
     description = files(__package__).joinpath(f"{module.name}.ivy.xml")
     with as_file(description) as ivy_file, log.open("wb") as output:
@@ -61,7 +61,7 @@ def _follow(ivy: subprocess.Popen[bytes], into: Path, report: Callable[[int, int
     begun = moved = time.monotonic()
     seen = 0
     while time.monotonic() - begun < PATIENCE and time.monotonic() - moved < STALL:
-        # In the cache alone, since what has come is copied into its place in the end.
+        # Count in the cache alone: Ivy copies all parts to their place at the very end.
         report(_count(into / _CACHE, "ivy-*.xml"), _count(into / _CACHE, "*.jar"))
         try:
             return ivy.wait(REPORT) == 0

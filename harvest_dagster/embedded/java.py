@@ -1,4 +1,4 @@
-"""Find a Java that runs Kafka."""
+"""Find a Java that is new enough for Kafka."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OLDEST = 17
 
 
 def find_java() -> str:
-    """Tell the path of Java: that of JAVA_HOME if it is set, else the one on the PATH."""
+    """Return the path of Java: that of JAVA_HOME if it is set, else the one on the PATH."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if java is None:
@@ -28,7 +28,7 @@ def find_java() -> str:
 
 
 def major_version(text: str) -> int:
-    """Read the major version from what `java -version` prints; 0 when there is none."""
+    """Read the major version from what `java -version` prints; return 0 if it has none."""
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found[1]) if found else 0
 

@@ -1,4 +1,4 @@
-"""A node of Kafka, broker and controller in one: set it up, run it, wait until it answers."""
+"""A node of Kafka, broker and controller in one: set it up, say how it is run and reached."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DATED = (
 
 
 def daemon(home: Path, node: int) -> Daemon:
-    """Tell how the node is known, and how it is asked to stop."""
+    """Return how the node is recognised, and how it is asked to stop."""
     return Daemon(
         name=f"kafka-{node}",
         program="java",
@@ -47,12 +47,12 @@ def daemon(home: Path, node: int) -> Daemon:
 
 
 def is_set_up(home: Path, node: int) -> bool:
-    """Tell whether the data directory is formatted; the storage tool writes this file last."""
+    """Return whether the data directory is formatted; the storage tool writes this file last."""
     return (_folder(home, node) / "data" / "meta.properties").exists()
 
 
 def configure(home: Path, state: HomeState, node: int) -> None:
-    """Write the node's properties, whose ports may have changed."""
+    """Write the node's properties, at each start, because its ports may have changed."""
     make_private(_folder(home, node).parent)
     make_private(_folder(home, node))
     write_private(_properties(home, node), render(home, state, node))
@@ -76,15 +76,17 @@ def set_up(home: Path, state: HomeState, node: int, java: str, jars: Path) -> No
 
 
 def command(home: Path, node: int, java: str, jars: Path) -> list[str]:
-    """Tell the command line of the node."""
-    heap = os.environ.get("KAFKA_HEAP_OPTS", "-Xmx512m").split()  # as Kafka's own script has it
+    """Return the command line of the node."""
+    heap = os.environ.get(
+        "KAFKA_HEAP_OPTS", "-Xmx512m"
+    ).split()  # the variable that Kafka's own script reads
     options = [*heap, "-XX:+ExitOnOutOfMemoryError", *(f"-D{each}" for each in _DATED)]
     crash = f"-XX:ErrorFile={log_of(home, f'kafka-{node}-crash')}"
     return [*_jvm(java, jars), *options, crash, MAIN, str(_properties(home, node))]
 
 
 def client_config(home: Path, state: HomeState) -> KafkaConfig:
-    """Tell the settings of every librdkafka client."""
+    """Return the settings of a client by librdkafka."""
     if not state.secure:
         return {"bootstrap.servers": _addresses(state, "kafka")}
     return {
@@ -98,7 +100,7 @@ def client_config(home: Path, state: HomeState) -> KafkaConfig:
 
 
 def mtls_config(home: Path, state: HomeState) -> KafkaConfig:
-    """Tell the settings of a client that shows a certificate in place of a password."""
+    """Return the settings of a client that shows a certificate in place of a password."""
     own = str(certificates.client(home))
     return {
         "bootstrap.servers": _addresses(state, "mtls"),
@@ -110,7 +112,7 @@ def mtls_config(home: Path, state: HomeState) -> KafkaConfig:
 
 
 def answers(home: Path, state: HomeState) -> bool:
-    """Tell whether each node answers, and knows all the others."""
+    """Return whether each node answers, and knows all the others."""
     return all(_answers(home, state, node) for node in state.nodes)
 
 

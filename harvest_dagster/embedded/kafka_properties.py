@@ -1,4 +1,4 @@
-"""The server.properties of a node of Kafka."""
+"""Write the file server.properties of a node of Kafka."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MECHANISM = "SCRAM-SHA-512"
 
 
 def render(home: Path, state: HomeState, node: int) -> str:
-    """Write the properties of one node down as Java reads them."""
+    """Return the properties of one node, as Java reads them."""
     properties = _node(home, state, node) | _cluster(state.brokers)
     properties |= _secured(home, state) if state.secure else _open()
     return "".join(f"{key}={_escape(value)}\n" for key, value in properties.items())
@@ -34,7 +34,7 @@ def _node(home: Path, state: HomeState, node: int) -> dict[str, str]:
     return {
         "process.roles": "broker,controller",
         "node.id": str(node),
-        # Voters that are configured, unlike those a log remembers, may change their ports.
+        # Named here and not in Kafka's log of metadata, which would remember their old ports.
         "controller.quorum.voters": ",".join(voters),
         "listeners": f"{clients},{controller}",
         "advertised.listeners": clients,
@@ -59,11 +59,11 @@ def _cluster(brokers: int) -> dict[str, str]:
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": in_sync,
         "share.coordinator.state.topic.num.partitions": "4",
-        # How long a killed broker counts as alive, which its restart waits for: 9 s by default.
+        # For so long a killed broker counts as alive, and its restart waits; 9 s by default.
         "broker.session.timeout.ms": "4000",
         "broker.heartbeat.interval.ms": "1000",
         "group.initial.rebalance.delay.ms": "0",
-        # The default takes a quarter of the heap as soon as the broker starts.
+        # The default would take a quarter of the heap as soon as the broker starts.
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
     }
 
@@ -94,5 +94,5 @@ def _secured(home: Path, state: HomeState) -> dict[str, str]:
 
 
 def _escape(value: str) -> str:
-    # Java's escapes are those of JSON: a backslash, and ASCII only.
+    # Java reads the escapes that JSON writes, and what JSON writes is ASCII.
     return json.dumps(value)[1:-1]

@@ -1,4 +1,4 @@
-"""Start the servers of a home that do not run, all at the same time, and wait for them."""
+"""Start those servers of a home that do not run, all at the same time, and wait for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POLL = 0.1
 
 
 class Launched:
-    """A daemon that was just started, and what it has logged since."""
+    """A daemon that was just started, and where in its log that was."""
 
     def __init__(self, daemon: Daemon, command: list[str]) -> None:
         self._daemon = daemon
@@ -35,7 +35,7 @@ class Launched:
         self._start()
 
     def check(self) -> None:
-        """Raise what the daemon died of, if it did."""
+        """Raise an error if the daemon has died, with the reason; start it again if that helps."""
         if process.is_alive(self.process):
             return
         said = said_since(self._daemon.log, self._since)
@@ -51,7 +51,7 @@ class Launched:
 
 
 class Launch:
-    """One `up` of a home."""
+    """The start of one home's servers."""
 
     def __init__(self, home: Path, state: HomeState, say: Say) -> None:
         self._home = home
@@ -62,18 +62,19 @@ class Launch:
         self._launched: dict[str, Launched] = {}
 
     def run(self) -> None:
-        """Start what is missing, and wait until all answer; on failure leave none of it behind."""
+        """Start what is missing, and wait until all answer; on failure stop what was started."""
         try:
             while not self._bring_up():
                 pass
         except BaseException:
-            # What is only just turning into a daemon cannot be told by its command line yet.
+            # A process that was started just now may not have its own command line yet, by which
+            # `stop` would find it.
             known = {name: each.process for name, each in self._launched.items()}
             process.stop(self._missing, self._say, known)
             raise
 
     def _bring_up(self) -> bool:
-        """Tell whether all answer; not so when one died that ran when we looked."""
+        """Return whether all answer; False if one has died since that ran when we looked."""
         running = process.find(self._wanted)
         missing = [daemon for daemon in self._wanted if daemon.name not in running]
         self._missing.update(missing)
@@ -86,7 +87,7 @@ class Launch:
         commands = set_up(self._home, self._state, names, self._say)
         self._say(f"starting {', '.join(names)}")
         for daemon in missing:
-            # What is started has to be in our books when an interrupt makes us stop it.
+            # Ctrl-C in between would leave a process that `run` does not know of, and so not stop.
             with uninterrupted():
                 self._launched[daemon.name] = Launched(daemon, commands[daemon.name])
 
@@ -111,6 +112,6 @@ class Launch:
 
 
 def daemons(home: Path, nodes: Iterable[int]) -> list[Daemon]:
-    """Tell the servers of a home."""
+    """Return the servers of a home."""
     brokers = [kafka_node.daemon(home, node) for node in nodes]
     return [postgres_server.daemon(home), *brokers]

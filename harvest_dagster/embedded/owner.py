@@ -1,4 +1,4 @@
-"""Whom PostgreSQL runs as: us; but it refuses root, so for root it is nobody."""
+"""The user that PostgreSQL runs as: our own; but it refuses root, so for root it is `nobody`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOBODY = "nobody"
 
 
 def as_owner(command: Sequence[str]) -> list[str]:
-    """Tell the command line that runs `command` as PostgreSQL's owner."""
+    """Return the command line that runs `command` as PostgreSQL's user."""
     if not _is_root():
         return list(command)
     setpriv = shutil.which("setpriv")
@@ -31,8 +31,8 @@ def as_owner(command: Sequence[str]) -> list[str]:
         f"--reuid={user.pw_uid}",
         f"--regid={user.pw_gid}",
         "--clear-groups",
-        # Root's home, and what lies below it, is closed to nobody otherwise; and without the bit,
-        # access(2) goes by the user alone, by which initdb looks for its programs.
+        # Root's home is closed to `nobody`, and what we need may be in it. So it may pass by the
+        # rights of files; and the bit makes that hold for access(2) too, which initdb asks.
         "--inh-caps=+dac_override",
         "--ambient-caps=+dac_override",
         "--securebits=+no_setuid_fixup",
@@ -42,7 +42,7 @@ def as_owner(command: Sequence[str]) -> list[str]:
 
 
 def give(path: Path) -> None:
-    """Make PostgreSQL's owner the owner of a file."""
+    """Make PostgreSQL's user the owner of a file."""
     if _is_root():
         user = pwd.getpwnam(NOBODY)
         os.chown(path, user.pw_uid, user.pw_gid)

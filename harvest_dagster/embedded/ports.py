@@ -1,4 +1,4 @@
-"""Ports of 127.0.0.1: choose free ones, and tell whether one is still free."""
+"""Ports of 127.0.0.1: choose free ones, and see whether one is free."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 
-# Below the ports that systems give to clients, any of whom could hold a stopped server's port.
+# Systems give higher ports to clients. One of them could have the port of a server that is stopped,
+# which would then not start again.
 CHOICE = range(10_000, 32_768)
 
 PATIENCE = 3.0
@@ -20,13 +21,13 @@ POLL = 0.05
 
 
 def choose(names: Iterable[str]) -> dict[str, int]:
-    """Choose a free port for each name, at random so that two homes do not meet."""
+    """Choose a free port for each name, at random, so that two homes rarely choose the same."""
     free = filter(is_free, SystemRandom().sample(CHOICE, len(CHOICE)))
     return dict(zip(names, free, strict=False))
 
 
 def becomes_free(port: int) -> bool:
-    """Tell whether a port is free, or is given back soon by a server that was just killed."""
+    """Return whether a port is free; wait a little for a server that was just killed to free it."""
     deadline = time.monotonic() + PATIENCE
     while not is_free(port):
         if time.monotonic() > deadline:
@@ -36,7 +37,7 @@ def becomes_free(port: int) -> bool:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on the port."""
+    """Return whether a server could listen on the port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,7 +1,7 @@
 """Daemons: start them in a session of their own, find them again, stop them.
 
-A daemon is known by its command line, which names a directory of its home. Unlike a recorded
-pid that stays true after a crash, after a reboot and when the home itself is damaged.
+A daemon is recognised by its command line, which names a directory of its home. A pid in a file
+could be another process's after a crash or a reboot, or be lost with the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REMIND = 5.0
 
 @dataclass(frozen=True)
 class Daemon:
-    """A program that runs in the background, and how it is known and asked to stop."""
+    """A program that runs in the background: how it is recognised, and how it is asked to stop."""
 
     name: str
     program: str
@@ -38,18 +38,18 @@ class Daemon:
     ladder: Ladder
 
     def is_this(self, argv: Sequence[str]) -> bool:
-        """Tell whether a process with this command line is the daemon."""
-        # Not only the first word: another program may be on its way to become this one.
+        """Return whether a process with this command line is the daemon."""
+        # Look at all words: setpriv has this command line too, just before it becomes the daemon.
         named = any(Path(word).name.startswith(self.program) for word in argv)
         return named and self.marks <= set(argv)
 
 
 def find(daemons: Iterable[Daemon]) -> Found:
-    """Find the processes of those daemons that run, by name."""
+    """Return the processes of those daemons that run, by their names."""
     wanted = list(daemons)
     found: Found = {}
     processes = psutil.process_iter(["cmdline", "create_time"])
-    # A child has its parent's command line at first; the parent is older.
+    # A child has its parent's command line at first, so the oldest process is the daemon.
     for process in sorted(processes, key=lambda each: each.info["create_time"] or 0):
         for daemon in wanted:
             if daemon.is_this(process.info["cmdline"] or ()):
@@ -58,14 +58,14 @@ def find(daemons: Iterable[Daemon]) -> Found:
 
 
 def start(command: list[str], log: Path) -> psutil.Process:
-    """Start a daemon that outlives us: no terminal, no input, its output in the log."""
+    """Start a daemon that outlives us: it has no terminal and no input, and writes to its log."""
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     output = [(os.POSIX_SPAWN_OPEN, 1, log, append, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]
     return _spawn(command, environment(), output)
 
 
 def start_here(command: list[str], environment: dict[str, str]) -> psutil.Process:
-    """Start a program in a session of its own whose output goes where ours goes."""
+    """Start a program in a session of its own; its output goes where ours goes."""
     return _spawn(command, environment, [])
 
 
@@ -86,12 +86,12 @@ def _spawn(
 
 
 def environment() -> dict[str, str]:
-    """Tell the environment of our programs: a locale that has all file names, and English."""
+    """Return the environment of our programs, whose locale knows all file names, and is English."""
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Tell whether a process runs; one that only waits for its parent to look does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -101,7 +101,7 @@ def is_alive(process: psutil.Process) -> bool:
 def stop(
     daemons: Iterable[Daemon], say: Callable[[str], None], started: Found | None = None
 ) -> None:
-    """Stop those of the daemons that run, all at once, and return when they are gone."""
+    """Stop those of the daemons that run, all at the same time, and wait until they are gone."""
     known = {daemon.name: daemon for daemon in daemons}
     found = find(known.values()) | {
         name: process for name, process in (started or {}).items() if is_alive(process)
@@ -134,7 +134,7 @@ def gone(
     patience: float,
     remind: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Wait until processes have ended; tell whether they have."""
+    """Wait until processes have ended; return False if they run on for longer than `patience`."""
     begun = reminded = time.monotonic()
     while any(map(is_alive, processes)):
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Hand over to psql, which comes with PostgreSQL."""
+"""Run psql, which the wheel with PostgreSQL brings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VARIABLES = {
 
 
 def become_psql(servers: Servers | None, arguments: Sequence[str]) -> NoReturn:
-    """Replace this process by psql in the database of the servers."""
+    """Replace this process by psql, connected to the database of the servers."""
     if servers is None:
         raise EmbeddedError("no PostgreSQL was set up here: start it with `harvest dev up`")
     environment = {**os.environ, **variables(servers)}
@@ -33,10 +33,10 @@ def become_psql(servers: Servers | None, arguments: Sequence[str]) -> NoReturn:
 
 
 def variables(servers: Servers) -> dict[str, str]:
-    """Tell the variables that libpq reads; a command line would show the password to all."""
+    """Return the variables that libpq reads; a command line would show everybody the password."""
     settings = conninfo_to_dict(servers.postgres)
     told = {variable: str(settings[key]) for key, variable in VARIABLES.items()}
     if "sslmode" in settings:
-        # This psql was built without TLS, but the unix socket is open to us.
+        # This psql was built without TLS, and so takes the unix socket, which lies among the data.
         told |= {"PGHOST": str(servers.home / "postgres"), "PGPORT": str(servers.each[0].port)}
     return told

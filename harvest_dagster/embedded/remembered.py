@@ -21,14 +21,14 @@ _PORT = 3000
 
 @dataclass(frozen=True)
 class Remembered:
-    """Where the UI was last, and the process that was started for it."""
+    """The port that the UI had last, and the process that was started for it."""
 
     port: int = _PORT
     pid: int | None = None
     born: float | None = None
 
     def process(self) -> psutil.Process | None:
-        """Find that process; another may have its pid by now."""
+        """Return that process if it still runs; by now another one may have its pid."""
         with suppress(psutil.NoSuchProcess):
             found = psutil.Process(self.pid) if self.pid else None
             if found and found.create_time() == self.born:
@@ -37,12 +37,12 @@ class Remembered:
 
 
 def folder(home: Path) -> Path:
-    """Make the folder of what concerns Dagster in a home."""
+    """Return the folder in a home that is for Dagster, and make it if it is missing."""
     return make_private(home / FOLDER)
 
 
 def load(home: Path) -> Remembered:
-    """Read it; a file that is damaged, or not there, is nothing to stumble over."""
+    """Read what is remembered; a file that is missing or damaged counts as empty."""
     try:
         return Remembered(**json.loads((folder(home) / _FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -50,6 +50,6 @@ def load(home: Path) -> Remembered:
 
 
 def save(home: Path, port: int, process: psutil.Process) -> None:
-    """Write it for the next start."""
+    """Write what the next start is to remember."""
     known = Remembered(port, process.pid, process.create_time())
     write_private(folder(home) / _FILE, json.dumps(asdict(known)) + "\n")

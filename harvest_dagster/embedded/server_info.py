@@ -1,4 +1,4 @@
-"""What `up` and `status` tell: the servers of a home, and how to reach them."""
+"""What `up` and `status` return: the servers of a home, and how to reach them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harvest_dagster.config import KafkaConfig
 
 @dataclass(frozen=True)
 class Server:
-    """One process: PostgreSQL, or a node of Kafka; without a pid it does not run."""
+    """One server: PostgreSQL, or a node of Kafka; it has no pid if it does not run."""
 
     name: str
     port: int
@@ -19,13 +19,13 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Tell whether the process lives."""
+        """Return whether the server runs."""
         return self.pid is not None
 
 
 @dataclass(frozen=True)
 class Mtls:
-    """How to reach the servers of a secure home by a certificate, beside the passwords' ways."""
+    """How to reach the servers of a secure home with a certificate, which is the second way."""
 
     postgres: str = field(repr=False)
     kafka_config: KafkaConfig = field(repr=False)
@@ -33,7 +33,7 @@ class Mtls:
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers of a home that was set up; `ready` once an `up` saw all of them answer."""
+    """The servers of a home that was set up; `ready` if all of them answered the last `up`."""
 
     home: Path
     postgres: str = field(repr=False)
@@ -44,23 +44,23 @@ class Servers:
 
     @property
     def kafka(self) -> str:
-        """Tell the bootstrap addresses of Kafka."""
+        """Return the bootstrap addresses of Kafka."""
         return str(self.kafka_config["bootstrap.servers"])
 
     @property
     def running(self) -> bool:
-        """Tell whether all servers are up, and have answered."""
+        """Return whether all servers run, and have answered."""
         return self.ready and all(server.running for server in self.each)
 
 
 @dataclass(frozen=True)
 class HomeStatus:
-    """What is in a home: its servers, or none when it was never set up."""
+    """A home and its servers, which are None if it was never set up."""
 
     home: Path
     servers: Servers | None
 
     @property
     def running(self) -> bool:
-        """Tell whether all servers are up, and have answered."""
+        """Return whether all servers run, and have answered."""
         return self.servers is not None and self.servers.running

@@ -1,4 +1,4 @@
-"""Logs of the servers: where they are, and what was said last."""
+"""The logs of the servers: where they are, and their last lines."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
 
 
 def log_of(home: Path, name: str) -> Path:
-    """Tell where the log of a server is."""
+    """Return where the log of a server is."""
     return home / FOLDER / f"{name}.log"
 
 
 def size(log: Path) -> int:
-    """Tell how long a log is by now; 0 when there is none."""
+    """Return how many bytes a log has; 0 if it does not exist."""
     return log.stat().st_size if log.exists() else 0
 
 
 def said_since(log: Path, start: int) -> str:
-    """Read what was logged after the first `start` bytes."""
+    """Return what was logged after the first `start` bytes."""
     if not log.exists():
         return ""
     with log.open("rb") as file:
@@ -42,14 +42,14 @@ def said_since(log: Path, start: int) -> str:
 
 
 def last_word(text: str) -> str:
-    """Pick the last line that says what went wrong, else the last line there is."""
+    """Return the last line that says what went wrong; if none does, the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _FRAME.match(line)]
     grave = [line for line in lines if _GRAVE.search(line)]
     return (grave or lines or ["it logged nothing"])[-1][:LONGEST]
 
 
 def tail(home: Path, name: str | None, count: int, *, follow: bool) -> Iterator[str]:
-    """Read the last lines of one log or of all, then what is added for as long as we follow."""
+    """Yield the last lines of one log or of all; with `follow` also each line that is added."""
     logs = _logs(home, name)
     with ExitStack() as stack:
         files = {log: stack.enter_context(log.open(errors="replace")) for log in logs}

@@ -1,4 +1,4 @@
-"""All that has to be there before a home's servers can start, made where it is missing."""
+"""Make what a home's servers need before they can start, where it is missing."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 def set_up(
     home: Path, wanted: HomeState, names: Sequence[str], say: Callable[[str], None]
 ) -> dict[str, list[str]]:
-    """Make ready the servers of these names; tell their command lines."""
+    """Make the servers of these names ready to start, and return their command lines."""
     _check_ports(wanted, names)
     make_private(log_of(home, "").parent)
     java = find_java()
     jars = have_jars(kafka_node.JARS, java, log_of(home, "download"), say)
     have_programs(java, log_of(home, "download-postgres"), say, secure=wanted.secure)
     commands = _commands(home, wanted, java, jars)
-    # From here on there are passwords and data to remember.
+    # Before any data is made, for the passwords of that data are in the state.
     home_state.save(home, wanted)
     _make(home, wanted, java, jars, say)
     if postgres_server.NAME in names:
@@ -66,7 +66,7 @@ def _check_ports(wanted: HomeState, names: Iterable[str]) -> None:
 
 
 def _doors(name: str, *, secure: bool) -> set[str]:
-    """Tell the names of all ports that a server of this name listens on."""
+    """Return the names of all ports that the server of this name listens on."""
     roles = ("kafka", "mtls", "controller") if secure else ("kafka", "controller")
     return {name.replace("kafka", role) for role in roles}
 

@@ -1,4 +1,4 @@
-"""The four verbs: up, down, status, reset."""
+"""The four things to do with the servers of a home: up, down, status, reset."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def up(
     new_ports: bool = False,
     say: Say = _to_stderr,
 ) -> Servers:
-    """Start all servers that do not run, and return when all answer."""
+    """Start all servers that do not run, wait until all answer, and return them."""
     home = home.resolve()
     with _alone(home, say) as tell:
         wanted = _wanted(home, brokers, secure=secure, say=tell)
@@ -65,14 +65,14 @@ def down(home: Path, *, say: Say = _to_stderr) -> None:
 
 
 def status(home: Path) -> HomeStatus:
-    """Tell what runs."""
+    """Return what runs."""
     home = home.resolve()
     known = home_state.load(home)
     return HomeStatus(home, _servers(home, known) if known else None)
 
 
 def reset(home: Path, *, say: Say = _to_stderr) -> None:
-    """Stop all servers, and delete their data and how the home was made."""
+    """Stop all servers; delete their data, and the state of the home."""
     home = home.resolve()
     with _alone(home, say) as tell:
         _down(home, tell)
@@ -82,10 +82,10 @@ def reset(home: Path, *, say: Say = _to_stderr) -> None:
 
 @contextmanager
 def _alone(home: Path, say: Say) -> Iterator[Say]:
-    """Keep others out of the home; give a way to talk that never fails."""
+    """Keep other commands out of the home; yield a `say` that never fails."""
 
     def tell(line: str) -> None:
-        # A terminal that was closed must not keep us from stopping what we started.
+        # If the terminal is closed, we go on all the same, to stop what we started.
         with suppress(OSError):
             say(line)
 
@@ -118,7 +118,7 @@ def _wanted(home: Path, brokers: int | None, *, secure: bool | None, say: Say) -
 def _fresh(home: Path, brokers: int, *, secure: bool, say: Say) -> HomeState:
     if brokers not in BROKERS:
         raise EmbeddedError(f"--brokers {brokers}: choose 1, or 3 for a cluster")
-    # Servers whose home was deleted under them would keep its files and locks.
+    # The home may have been deleted while its servers ran: they would still hold its files.
     process.stop(_all(home), say)
     if any((home / name).exists() for name in ("postgres", "kafka")):
         raise EmbeddedError(
