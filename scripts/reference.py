@@ -187,7 +187,7 @@ def figures() -> Iterator[str]:
     """Yield the page of the figures for Prometheus."""
     yield "# Metrics\n"
     yield "`harvest reap --metrics` serves them at `/metrics`; a program that embeds a harvest"
-    yield "registers `harvest_dagster.harvest.metrics.HarvestCollector`."
+    yield "registers `harvest_dagster.harvest.HarvestCollector`."
     yield "[Monitor](../how-to/monitor.md) has a dashboard, and alerts.\n"
     yield from _grid(("figure", "type", "labels", "is"), map(_figure, families()))
 

@@ -10,10 +10,14 @@ from harvest_dagster.harvest.events import (
     Stats,
 )
 from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.heap import settle_heap
+from harvest_dagster.harvest.metrics import HarvestCollector
+from harvest_dagster.harvest.reaper_yaml import load_reaper_yaml
 from harvest_dagster.harvest.tour import Totals, Tour
 
 __all__ = [
     "Harvest",
+    "HarvestCollector",
     "HarvestConfig",
     "LeaderAcquired",
     "LeaderFenced",
@@ -24,4 +28,6 @@ __all__ = [
     "Stats",
     "Totals",
     "Tour",
+    "load_reaper_yaml",
+    "settle_heap",
 ]
