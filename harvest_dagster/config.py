@@ -104,7 +104,7 @@ class Settings(BaseSettings):
         return (InitSettingsSource(settings_cls, {**servers, **named}),)
 
     def postgres_url(self) -> str:
-        """Tell the URL of PostgreSQL, with its password; never print it."""
+        """Return the URL of PostgreSQL, with its password; never print it."""
         if self.postgres is None:
             raise ConfigError(
                 "no PostgreSQL is configured: set HARVEST_POSTGRES=postgresql://..., or `postgres`"
@@ -113,11 +113,11 @@ class Settings(BaseSettings):
         return self.postgres.get_secret_value()
 
     def sqlalchemy_url(self) -> str:
-        """Tell the same URL as SQLAlchemy wants it, for psycopg 3; never print it."""
+        """Return the same URL as SQLAlchemy wants it, for psycopg 3; never print it."""
         return "postgresql+psycopg://" + self.postgres_url().partition("://")[2]
 
     def kafka_config(self) -> KafkaConfig:
-        """Tell the settings of every Kafka client; never print them."""
+        """Return the settings of every Kafka client; never print them."""
         if not self.kafka.get("bootstrap.servers"):
             raise ConfigError(
                 "no Kafka is configured: set HARVEST_KAFKA=host:9092, or `kafka` in harvest.toml,"
@@ -135,7 +135,7 @@ def load_settings(**given: Any) -> Settings:  # noqa: ANN401 - each value is val
 
 
 def names_own_servers() -> bool:
-    """Tell whether PostgreSQL is named by its user, and not just by `harvest dev up`."""
+    """Return whether PostgreSQL is named by its user, and not just by `harvest dev up`."""
     return load_settings(home=Path(os.devnull)).postgres is not None
 
 
@@ -150,7 +150,7 @@ def _read(
 
 
 def _is_url(text: str) -> bool:
-    """Tell whether libpq would find host and port in it; if not, its errors quote passwords."""
+    """Return whether libpq would find host and port in it; if not, its errors quote passwords."""
     if not text.startswith(("postgresql://", "postgres://")):
         return False
     try:

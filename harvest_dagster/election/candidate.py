@@ -111,7 +111,7 @@ class Candidate:
 
     @property
     def state(self) -> State:
-        """Tell where in its life the candidate is."""
+        """Return where in its life the candidate is."""
         stop = self._stop.is_set()
         if self._thread.ident is None:
             return State.STOPPED if stop else State.CREATED
@@ -121,19 +121,19 @@ class Candidate:
 
     @property
     def troubles(self) -> list[str]:
-        """Tell what keeps the candidate from leading, or may cost it the lease."""
+        """Return what keeps the candidate from leading, or may cost it the lease."""
         return self._trouble.said
 
     def leads(self, shard: int) -> bool:
-        """Tell whether new work for a shard may begin."""
+        """Return whether new work for a shard may begin."""
         return self._terms.leads(shard)
 
     def trusted(self, shard: int) -> bool:
-        """Tell whether work for a shard may still be written; also while it is being revoked."""
+        """Return whether work for a shard may still be written; also while it is being revoked."""
         return self._terms.trusted(shard)
 
     def lease(self, shard: int) -> Lease | None:
-        """Tell the lease of a shard, with the epoch that was last seen, if it is held."""
+        """Return the lease of a shard, with the epoch that was last seen, if it is held."""
         return self._terms.lease(shard)
 
     def _run(self) -> None:
@@ -161,7 +161,7 @@ class Candidate:
             self._stop.wait(self.settings.rest_seconds)
 
     def _ready(self) -> bool:
-        """Tell whether it makes sense to stand: Kafka has the topic, and PostgreSQL answers."""
+        """Return whether it makes sense to stand: Kafka has the topic, and PostgreSQL answers."""
         settings = self.settings
         try:
             self._registry.ready()

@@ -1,4 +1,4 @@
-"""Tells the listener, on threads whose delay can't cost the lease."""
+"""Calls the listener, on threads whose delay can't cost the lease."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ class Dispatcher:
         self._thread.start()
 
     def close(self) -> None:
-        """Tell what is left to tell, and end."""
+        """Make the calls that are left, and end."""
         self._queue.put(self._close)
         self._thread.join(_CLOSE_SECONDS)
 
     def acquired(self, lease: Lease) -> None:
-        """Tell of a term that begins."""
+        """Have the listener hear of a term that begins."""
         _LOGGER.info("acquired: epoch %d of %s/%d", *_term(lease))
         self._queue.put(partial(self._tell, self._listener.acquired, lease))
 
     def lost(self, lease: Lease, reason: str) -> None:
-        """Tell of a term that is lost."""
+        """Have it hear of a term that is lost."""
         _LOGGER.warning("fenced: epoch %d of %s/%d: %s", *_term(lease), reason)
         self._queue.put(partial(self._tell, self._listener.fenced, lease))
 
     def revoked(self, lease: Lease) -> threading.Event:
-        """Tell of a term that is to end; the event is set when the listener has returned."""
+        """Have it hear of a term that is to end; the event is set when it has returned."""
         _LOGGER.info("revoked: epoch %d of %s/%d", *_term(lease))
         done = threading.Event()
         self._queue.put(partial(self._start_revoked, lease, done))

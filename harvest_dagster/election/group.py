@@ -73,7 +73,7 @@ class Group:
             raise KafkaException(error)
 
     def prove(self) -> float | None:
-        """Tell when the coordinator was asked, if it said yes; nothing if it has not answered yet.
+        """Return when the coordinator was asked, if it said yes; None if it has not answered yet.
 
         It raises a KafkaException if the coordinator said no. It does not block, and the answer
         comes with a later poll; but in a callback, where nobody polls, it waits for the answer.
@@ -140,17 +140,17 @@ class Group:
 
 
 def is_expelled(error: KafkaException) -> bool:
-    """Tell whether the coordinator knows us no longer."""
+    """Return whether the coordinator knows us no longer."""
     return bool(error.args[0].code() == ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def is_rebalance(error: KafkaException) -> bool:
-    """Tell whether a commit was only caught between two generations: the next will tell."""
+    """Return whether a commit was only caught between two generations: the next one decides."""
     return error.args[0].code() in _BETWEEN_GENERATIONS
 
 
 def is_topic_gone(error: KafkaException) -> bool:
-    """Tell whether somebody deleted the leader topic."""
+    """Return whether somebody deleted the leader topic."""
     return bool(error.args[0].code() == ErrorCode.UNKNOWN_TOPIC_OR_PART)
 
 

@@ -45,7 +45,7 @@ class Registry:
         return self._ask(lambda c: lease.acquire(c, of.name, shard, who, seconds, veto=of.veto))
 
     def renew(self, held: Lease, seconds: float) -> tuple[Lease, Renewal]:
-        """Put the end of a lease off, likewise; tell the lease as it is now."""
+        """Put the end of a lease off, likewise; return the lease as it is now."""
         renewal = self._ask(lambda c: lease.renew(c, held.name, held.shard, held.holder, seconds))
         return replace(held, epoch=renewal.epoch, leader_id=renewal.leader_id), renewal
 

@@ -25,7 +25,7 @@ class HandOver:
     after: LeaseRow | None
 
     def __str__(self) -> str:
-        """Tell who led, and who leads now."""
+        """Return who led, and who leads now, in a line."""
         old, new, shard = self.before, self.after, self.before.shard
         if new is None:
             return (
@@ -53,7 +53,7 @@ def resign(
 
 
 def end_of(row: LeaseRow) -> str:
-    """Tell when a lease ends, or when it has."""
+    """Return when a lease ends, or when it has."""
     if row.expired:
         return f"expired {-row.expires_in_seconds:,.0f} s ago"
     return f"good for {row.expires_in_seconds:,.1f} s"
@@ -84,7 +84,7 @@ def led(connection: psycopg.Connection[Any], name: str, shard: int | None) -> li
 def _wait(
     connection: psycopg.Connection[Any], before: list[LeaseRow], seconds: float
 ) -> dict[int, LeaseRow]:
-    """Wait until each shard is acquired anew, within a bound; tell the new leases by shard."""
+    """Wait until each shard is acquired anew, within a bound; return the new leases by shard."""
     since = {row.shard: row.acquired_at for row in before}
     deadline = time.monotonic() + seconds
     while True:

@@ -60,7 +60,7 @@ class Standing:
         self._group = self._join()
 
     def serve(self, stop: threading.Event) -> str:
-        """Stand until stopped, or until it is better to leave; tell why it ended."""
+        """Stand until stopped, or until it is better to leave; return why it ended."""
         while not stop.is_set() and self._leave is None:
             self._poll(_POLL_SECONDS if self._group.asked_at is None else _ANSWER_SECONDS)
             if now() >= self._next_settling:
@@ -164,7 +164,7 @@ class Standing:
             self._leave = RESIGNED
 
     def _left(self, until: float) -> float:
-        """Tell what is left of Kafka's session, by the proof and not by when it is written down.
+        """Return what is left of Kafka's session, by the proof and not by when it is written down.
 
         A tour in another process has only the row to trust.
         """
@@ -180,7 +180,7 @@ class Standing:
             self._terms.unsettled.popleft()
 
     def _answered(self, question: Callable[[], None]) -> bool:
-        """Ask PostgreSQL; tell whether it could answer."""
+        """Ask PostgreSQL; return whether it could answer."""
         try:
             question()
         except LockNotAvailable:
@@ -222,7 +222,7 @@ class Standing:
         self._settled()
 
     def _tell_revoked(self, lease: Lease) -> threading.Event:
-        """Tell once, also if Kafka revokes while the shard is being handed over anyway."""
+        """Have the listener hear of it once, also if Kafka revokes in the midst of a hand-over."""
         if lease.shard not in self._revoking:
             self._revoking[lease.shard] = self._dispatcher.revoked(lease)
         return self._revoking[lease.shard]

@@ -33,7 +33,7 @@ class Terms:
         self.unsettled: deque[tuple[Lease, str]] = deque()
 
     def begin(self, lease: Lease, until: float) -> bool:
-        """Hold a lease that was just acquired, unless no more may be; tell whether it is held."""
+        """Hold a lease that was just acquired, unless no more may be; return whether it is held."""
         with self._lock:
             if self._closed is not None:
                 self.unsettled.append((lease, self._closed))
@@ -83,30 +83,30 @@ class Terms:
             return [lease for shard in expired if (lease := self._fence(shard, EXPIRED))]
 
     def seconds_to_expiry(self) -> float | None:
-        """Tell when the next term runs out, if one is held."""
+        """Return when the next term runs out, if one is held."""
         with self._lock:
             ends = [term.until for term in self._terms.values()]
         return max(0.0, min(ends) - now()) if ends else None
 
     def shards(self) -> list[int]:
-        """Tell the shards held."""
+        """Return the shards held."""
         with self._lock:
             return sorted(self._terms)
 
     def lease(self, shard: int) -> Lease | None:
-        """Tell the lease under which a shard is held."""
+        """Return the lease under which a shard is held."""
         with self._lock:
             term = self._terms.get(shard)
             return None if term is None else term.lease
 
     def leads(self, shard: int) -> bool:
-        """Tell whether new work may begin."""
+        """Return whether new work may begin."""
         with self._lock:
             term = self._terms.get(shard)
             return term is not None and not term.ending and term.until > now()
 
     def trusted(self, shard: int) -> bool:
-        """Tell whether begun work may be written."""
+        """Return whether begun work may be written."""
         with self._lock:
             term = self._terms.get(shard)
             return term is not None and term.until > now()

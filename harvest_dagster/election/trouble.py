@@ -25,7 +25,7 @@ class Trouble:
             _LOGGER.warning(trouble)
 
     def over(self, *whats: str) -> None:
-        """Tell that a trouble is over, if there was one."""
+        """Log that a trouble is over, if there was one."""
         for what in whats:
             if self._current.pop(what, None) is not None:
                 _LOGGER.info("%s: all is well again", what)

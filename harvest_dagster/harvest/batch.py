@@ -49,7 +49,7 @@ class Window:
         self.records = self.size = 0
 
     def wait_for_room(self, least: int, seconds: float) -> tuple[int, int]:
-        """Wait until there is room for `least` records; tell the room, or nothing in time."""
+        """Wait until there is room for `least` records; return the room, or nothing in time."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._has_room(least), seconds):
                 return 0, 0
@@ -63,7 +63,7 @@ class Window:
             self.size += batch.size
 
     def give_back(self, records: int, size: int, finished: Iterable[int]) -> None:
-        """Tell that records are in flight no longer, and which batches have no others."""
+        """Note that records are in flight no longer, and which batches have no others."""
         with self._changed:
             self.records -= records
             self.size -= size

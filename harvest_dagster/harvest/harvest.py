@@ -68,19 +68,19 @@ class _Observer:
         return self._calls.tell(event)
 
     def acquired(self, lease: Lease) -> None:
-        """Tell that a tour begins."""
+        """Have the handler hear that a tour begins."""
         self.tell(LeaderAcquired(lease.shard, lease.epoch, lease.leader_id))
 
     def refreshed(self, lease: Lease) -> None:
-        """Tell that it goes on under a new epoch."""
+        """Have it hear that the tour goes on under a new epoch."""
         self.tell(LeaderRefreshed(lease.shard, lease.epoch, lease.leader_id))
 
     def revoked(self, lease: Lease, seconds: float) -> None:
-        """Tell that it has ended, and wait for the handler."""
+        """Have it hear that the tour has ended, and wait for it."""
         self.tell(LeaderRevoked(lease.shard)).wait(seconds)
 
     def fenced(self, lease: Lease) -> None:
-        """Tell that it was cut off."""
+        """Have it hear that the tour was cut off."""
         self.tell(LeaderFenced(lease.shard))
 
     def ended(self) -> None:

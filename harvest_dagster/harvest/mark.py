@@ -40,7 +40,8 @@ _LANES = _PARKED["lanes"].text
 
 _SWEEP_SECONDS = 60.0
 _SWEEP_SHARE = 20
-"""The head waits for a sweep: one that takes long, past much that can't be sent, comes seldom."""
+"""The head waits while a sweep runs, so a sweep that took long is followed by a pause so many times
+as long."""
 _LOOK_AT_LANES_SECONDS = 0.5
 _ROOM_SECONDS = 0.1
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.018
@@ -225,7 +226,7 @@ class Marker:
         return rows
 
     def _waits(self, row: Row) -> bool:
-        """Tell whether a record of its key that was before it is parked."""
+        """Return whether a record of its key that was before it is parked."""
         parked = self._held_keys.get((row[1], _bytes(row[2])))
         return parked is not None and parked < row[0]
 

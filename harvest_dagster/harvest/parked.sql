@@ -27,7 +27,7 @@ SELECT count(*) FROM fence
 
 -- lanes: the keys, of any shard, whose records wait behind a parked one, and the first that is parked
 SELECT kafka_topic, kafka_key, min(id)
-  FROM harvest.parked  -- whose shard is of when it was parked, and the number may have changed since
+  FROM harvest.parked -- its shard may be by another number of shards, so all are read
  WHERE name = %(name)s AND holds_key AND requeued_at IS NULL
  GROUP BY kafka_topic, kafka_key
 

@@ -54,7 +54,7 @@ class Purger:
 
 
 def _all(settled: SimpleQueue[Batch | None]) -> tuple[list[Batch], bool]:
-    """Wait for the first, and take all that are there; tell whether it was the end."""
+    """Wait for the first, and take all that are there; return whether it was the end."""
     items, found = [], settled.get()
     while found is not None:
         items.append(found)

@@ -52,7 +52,7 @@ class RecordPurger:
             _wait(self._pgconn.socket, select.POLLOUT)
 
     def end(self, seconds: float) -> list[int] | None:
-        """Tell the batches of which no record is left, or nothing if the purge has not ended."""
+        """Return the batches of which no record is left, or nothing if the purge has not ended."""
         _wait(self._pgconn.socket, select.POLLIN, seconds)
         self._pgconn.consume_input()
         if self._pgconn.is_busy():
@@ -81,7 +81,7 @@ def _array(numbers: Iterable[int]) -> bytes:
 
 
 def _finished(acked: list[Sent]) -> list[int]:
-    """Count down the batches; tell which have no record left."""
+    """Count down the batches; return which have no record left."""
     finished = []
     for _, batch in acked:
         batch.left -= 1

@@ -45,13 +45,13 @@ class Recovery:
 
 
 def read_identity(connection: psycopg.Connection[Any]) -> str:
-    """Tell which database this is."""
+    """Return which database this is."""
     row = connection.execute(_SQL["identity"].text).fetchone()
     return str(row[0]) if row else ""
 
 
 def are_exactly_once(connection: psycopg.Connection[Any], fence: Fence) -> bool:
-    """Tell whether a leader that published in transactions left claims."""
+    """Return whether a leader that published in transactions left claims."""
     return bool(_one(connection, "exactly_once", fence)[0])
 
 
@@ -86,7 +86,7 @@ def recover(
     committed: int | None,
     reason: str,
 ) -> Recovery:
-    """Settle the claims that are there, and tell the number of the next batch."""
+    """Settle the claims that are there, and return the number of the next batch."""
     (last,) = _one(connection, "last_batch", fence)
     purged = purger.up_to(committed) if committed is not None else 0
     claims, records, epoch, oldest = fence.row(connection, _REMARK)

@@ -49,7 +49,7 @@ class Remarked:
         return self.epoch is not None and not self.left
 
     def __str__(self) -> str:
-        """Tell what came of it."""
+        """Return what came of it, in a line."""
         shard, old = f"shard {self.before.shard}", f"epoch {self.before.epoch}"
         if self.epoch is None:
             return f"{shard}: {self.how}, but nobody has gone on from {old} yet"

@@ -78,7 +78,7 @@ def read_status(
 
 
 def read_held(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
-    """Tell the topics that can't be published to just now, each with the reason."""
+    """Return the topics that can't be published to just now, each with the reason."""
     return dict(connection.execute(_SQL["held"].text, {"name": name}).fetchall())
 
 

@@ -28,7 +28,7 @@ _LIMIT_SECONDS = 30.0
 
 
 def forbidden(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
-    """Tell to which topics we may not write, and why, as far as Kafka tells."""
+    """Return the topics that we may not write to, each with the reason, as far as Kafka says."""
     asked = admin.describe_topics(
         TopicCollection([*topics]), include_authorized_operations=True, request_timeout=_ASK_SECONDS
     )
@@ -56,7 +56,7 @@ class TopicBook:
         self._next_try = 0.0
 
     def fault(self, topic: str) -> str | None:
-        """Tell why a topic can't be published to, or nothing if it can."""
+        """Return why a topic can't be published to, or nothing if it can."""
         if topic in self._good:
             return None
         if topic not in self.held:
@@ -64,7 +64,7 @@ class TopicBook:
         return self.held.get(topic)
 
     def released(self) -> list[str]:
-        """Ask for the held topics again, now and then; tell which can be published to."""
+        """Ask for the held topics again, now and then; return which can be published to."""
         if not self.held or time.monotonic() < self._next_try:
             return []
         self._next_try = time.monotonic() + _RETRY_SECONDS
@@ -74,7 +74,7 @@ class TopicBook:
         return [topic for topic in before if topic not in self.held]
 
     def limit(self, topic: str) -> int | None:
-        """Tell a topic's max.message.bytes, or nothing if it may not be read."""
+        """Return a topic's max.message.bytes, or nothing if it may not be read."""
         known = self._limits.get(topic)
         if known is None or time.monotonic() > known[1]:
             known = (self._ask_limit(topic), time.monotonic() + _LIMIT_SECONDS)

@@ -42,7 +42,7 @@ class Trimmer:
         self._next = time.monotonic() + _EVERY_SECONDS
 
     def _portions(self) -> bool:
-        """Tell whether that was all."""
+        """Return whether that was all."""
         config = self._config
         kept = {"days": config.event_days, "retention": config.retention or 0}
         end = time.monotonic() + _AT_ONCE_SECONDS

@@ -23,7 +23,7 @@ class OnceInAWhile(logging.Filter):
         self._passed: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a line is to be logged."""
+        """Return whether a line is to be logged."""
         line, time_now = _FIGURES.sub("", record.getMessage()), time.monotonic()
         if time_now - self._passed.get(line, -_EVERY_SECONDS) < _EVERY_SECONDS:
             return False

@@ -39,7 +39,7 @@ def told(error: KafkaError | KafkaException) -> str:
 
 
 def is_refusal(fault: KafkaError) -> bool:
-    """Tell whether a broker is there, and does not let us in, or we do not trust it."""
+    """Return whether a broker is there, and does not let us in, or we do not trust it."""
     return _code(fault) in {_AUTHENTICATION, _SSL}
 
 

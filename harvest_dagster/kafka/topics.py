@@ -29,7 +29,7 @@ class UnreachableError(KafkaError):
 def ensure_topic(
     config: Mapping[str, object], topic: str, partitions: int, *, within_seconds: float = 15.0
 ) -> bool:
-    """Create a topic that is missing; tell whether it was. One that is too narrow is an error."""
+    """Create a topic that is missing; return whether it was. One that is too narrow is an error."""
     kafka = _Cluster(config, within_seconds)
     created = kafka.width(topic) is None and kafka.create(topic, partitions)
     while (width := kafka.width(topic)) is None:
@@ -53,7 +53,7 @@ class _Cluster:
         self._admin: AdminClient = make(AdminClient, client_settings(config, extra, {}))
 
     def width(self, topic: str) -> int | None:
-        """Tell how many partitions a topic has, if it is there; asking never creates it."""
+        """Return how many partitions a topic has, if it is there; asking never creates it."""
         try:
             found = self._ask(lambda seconds: self._describe(topic, seconds))
         except KafkaException as error:
@@ -68,7 +68,7 @@ class _Cluster:
         return len(found.partitions)
 
     def create(self, topic: str, partitions: int) -> bool:
-        """Create a topic; tell whether it was us."""
+        """Create a topic; return whether it was us."""
         try:
             self._ask(lambda seconds: self._create(topic, partitions, seconds))
         except KafkaException as error:
@@ -113,7 +113,7 @@ class _Cluster:
                 self.pause(self._cause() or told(error))
 
     def _cause(self) -> str | None:
-        """Tell what the client said of its connections, which a request that timed out does not."""
+        """Return what the client said of its connections, which a timed-out request does not."""
         self._admin.poll(0)
         telling = [c for c in self._causes if c.code() != ErrorCode._ALL_BROKERS_DOWN]  # noqa: SLF001
         return told(telling[-1]) if telling else None
@@ -137,5 +137,5 @@ class _Cluster:
 
 
 def _passing(error: KafkaException) -> bool:
-    """Tell whether it is worth while to ask again: the client's own troubles have codes below 0."""
+    """Return whether to ask again is worth while: the client's own troubles are below 0."""
     return bool(error.args[0].code() < 0 or error.args[0].retriable())

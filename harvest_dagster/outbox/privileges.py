@@ -111,7 +111,7 @@ def give(connection: psycopg.Connection[Any], role: str, grants: list[Grant]) ->
 
 
 def lacking(connection: psycopg.Connection[Any], role: str, grants: list[Grant]) -> list[Finding]:
-    """Tell which of the grants a role lacks."""
+    """Return which of the grants a role lacks."""
     if not _one(connection, "role", (role,)):
         return [Finding(Level.ERROR, f"there is no role {role}", (f"CREATE ROLE {quoted(role)}",))]
     missing = [grant for grant in grants if not _has(connection, role, grant)]

@@ -77,7 +77,7 @@ class Message(_Fields):
 
 
 def is_topic(name: str) -> bool:
-    """Tell whether Kafka could have a topic of this name, and not for itself."""
+    """Return whether Kafka could have a topic of this name, and not for itself."""
     return name not in _NO_TOPICS and _TOPIC.fullmatch(name) is not None
 
 

@@ -65,12 +65,12 @@ def create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) ->
 
 
 def plan_create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> Created:
-    """Tell what `create` would do, by looking alone."""
+    """Return what `create` would do, by looking alone."""
     return _created(table, kind, pending(connection), _creation(connection, table, kind))
 
 
 def migrate(connection: psycopg.Connection[Any], table: TableName) -> list[Finding]:
-    """Mend all that `check` finds and that can be mended without a choice; tell what it was."""
+    """Mend all that `check` finds and that can be mended without a choice; return what it was."""
     mended = [finding for finding in check(connection, table) if finding.safe]
     migrate_schema(connection)
     for finding in mended:
@@ -80,7 +80,7 @@ def migrate(connection: psycopg.Connection[Any], table: TableName) -> list[Findi
 
 
 def to_native(connection: psycopg.Connection[Any], table: TableName) -> bool:
-    """Turn goharvest's columns into ours, which rewrites the table; tell whether it was needed."""
+    """Turn goharvest's columns into ours, which rewrites the table; return whether it had to."""
     migrate_schema(connection)
     todo = _turning(connection, table)
     _run(connection, todo)
@@ -88,7 +88,7 @@ def to_native(connection: psycopg.Connection[Any], table: TableName) -> bool:
 
 
 def mend(connection: psycopg.Connection[Any], table: TableName, *, native: bool) -> Mended:
-    """Migrate, turn the table into ours if that is asked for, and tell what is left."""
+    """Migrate, turn the table into ours if that is asked for, and return what is left."""
     plan = plan_mend(connection, table, native=native)
     mended = migrate(connection, table)
     turned = native and to_native(connection, table)
@@ -96,7 +96,7 @@ def mend(connection: psycopg.Connection[Any], table: TableName, *, native: bool)
 
 
 def plan_mend(connection: psycopg.Connection[Any], table: TableName, *, native: bool) -> Mended:
-    """Tell what `mend` would do, by looking alone: nothing is locked or rewritten."""
+    """Return what `mend` would do, by looking alone: nothing is locked or rewritten."""
     found = check(connection, table)
     safe = [finding for finding in found if finding.safe]
     turning = _turning(connection, table) if native else []
