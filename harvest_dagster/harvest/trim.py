@@ -19,15 +19,14 @@ from harvest_dagster.postgres.statements import statements
 
 _log = logging.getLogger(__name__)
 _TRIM = statements("harvest_dagster.harvest", "claims.sql")["trim"].text
-_EVERY_SECONDS = 3600.0
 _AT_ONCE_SECONDS = 1.0
 
 
 class Trimmer:
     """Forgets for one outbox; used by one thread alone, which calls `trim` every few seconds."""
 
-    def __init__(self, config: HarvestConfig) -> None:
-        self._config = config
+    def __init__(self, config: HarvestConfig, every_seconds: float = 3600.0) -> None:
+        self._config, self._every_seconds = config, every_seconds
         self._next = 0.0
 
     def trim(self) -> None:
@@ -39,7 +38,7 @@ class Trimmer:
                 return
         except psycopg.Error as error:
             _log.warning("what is too old could not be removed: %s", told(error))
-        self._next = time.monotonic() + _EVERY_SECONDS
+        self._next = time.monotonic() + self._every_seconds
 
     def _portions(self) -> bool:
         """Return whether that was all."""

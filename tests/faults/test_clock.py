@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.deliveries import DELIVERIES
 from tests.support.faults import BUSY, busy, settle
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.load import Load
@@ -59,7 +59,7 @@ def test_the_clock_of_the_process_jumps(
     for jump in JUMPS:
         offset[0] = jump
         purged = running.harvest.totals().purged
-        a_while(1.5)  # more than one proof of leadership
+        place.renewed(times=2)
         until(lambda: running.harvest.totals().purged > purged)  # noqa: B023 - called at once
     load.stop()
     settle(place, delivery)
@@ -77,7 +77,7 @@ def test_the_clock_of_postgresql_jumps(
     until(lambda: leader.harvest.is_leader() or standby.harvest.is_leader())
     for jump in JUMPS:
         move(place, jump)
-        a_while()
+        place.renewed()
     load.stop()
     settle(place, delivery)
     assert place.kinds("acquired", "fenced", "revoked", "refreshed") == ["acquired"]

@@ -16,7 +16,7 @@ from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.owner import give
 from tests.support.deliveries import DELIVERIES
 from tests.support.faults import BUSY, settle
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.place import Place
@@ -67,10 +67,10 @@ def test_writes_that_a_full_disk_refuses(
     """
     place.rows(FULL)
     place.put(2000)
-    start_harvest(place.config(delivery=delivery, limits=BUSY))
+    running = start_harvest(place.config(delivery=delivery, limits=BUSY))
     until(lambda: place.waiting() < 1800)
     with refused(place, writes):
-        a_while(8 if writes[0][1] in ("harvest.lease", "harvest.event") else 2)
+        until(lambda: notices(place) or "LeaderFenced" in running.kinds())
     settle(place, delivery)
     until(lambda: notices(place) or len(place.events("acquired")) > 1)
 

@@ -6,22 +6,24 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.support.account import PLAIN, read
 from tests.support.deliveries import BOTH, DELIVERIES
 from tests.support.faults import busy, settle
 from tests.support.load import Load
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from harvest_dagster.ledger.lease import Lease
     from tests.support.place import Place
     from tests.support.running import Process, Spawn, StartHarvest, StartTour
 
+LINGERS = {"linger.ms": 900}
 CLIENTS = [
     pytest.param({}, id="hurries", marks=pytest.mark.long),
-    pytest.param({"linger.ms": 900}, id="lingers", marks=pytest.mark.long),
-    pytest.param({"linger.ms": 900, "delivery.timeout.ms": 50_000}, id="patient"),
+    pytest.param(LINGERS, id="lingers", marks=pytest.mark.long),
+    pytest.param({**LINGERS, "delivery.timeout.ms": 50_000}, id="patient"),
 ]
 
 
@@ -38,6 +40,13 @@ def at_work(place: Place, lease: Lease) -> None:
     """Wait until a claim of a term is there."""
     query = "SELECT ids FROM harvest.claim WHERE epoch >= %s"
     until(lambda: place.rows(query, (lease.epoch,)))
+
+
+def outlinger(place: Place) -> None:
+    """Wait until a message has lingered in a client, and is there: so have all that went before."""
+    client = Producer({**place.kafka, **LINGERS})
+    client.produce(place.new_topic(), b"lingered", on_delivery=lambda *_: None)
+    until(lambda: client.poll(0))
 
 
 @pytest.mark.long
@@ -82,8 +91,8 @@ def test_a_blind_sleeper_is_fenced(
         at_work(place, lease)
         sleeper.signal(signal.SIGSTOP)
         sleepers.append(sleeper)
-    start_tour(place.config(), place.lease())
-    a_while()
+    awake = start_tour(place.config(), place.lease())
+    until(lambda: awake.tour.totals.purged)
     for sleeper in sleepers:
         sleeper.signal(signal.SIGCONT)
     until(lambda: all(sleeper.find("fenced") for sleeper in sleepers))
@@ -116,7 +125,7 @@ def test_a_sleeper_wakes(
     last, before = place.events()[-1], len(read(place.kafka, place.topic, isolation=PLAIN))
     asleep.signal(signal.SIGCONT)
     until(lambda: asleep.find("LeaderFenced"))
-    a_while(2)
+    outlinger(place)
     assert len(read(place.kafka, place.topic, isolation=PLAIN)) == before
     settle(place, delivery)
     since = [event for event in place.events() if event.id > last.id]
@@ -129,8 +138,16 @@ def test_a_transaction_that_timed_out(place: Place, spawn: Spawn, load: Load) ->
     brief = {"transaction.timeout.ms": 1000}
     process = spawn(busy(place, "exactly_once", producer_kafka=brief), place.lease())
     until(lambda: len(place.stashed) > 500 and place.waiting() < 500)
-    process.signal(signal.SIGSTOP)
-    a_while(12)  # every 10 s Kafka looks for transactions that are too old
+
+    def sleeps_in_a_transaction() -> bool:
+        process.signal(signal.SIGSTOP)
+        if place.in_transaction(place.topic):
+            return True
+        process.signal(signal.SIGCONT)
+        return False
+
+    until(sleeps_in_a_transaction)
+    until(lambda: not place.in_transaction(place.topic))
     process.signal(signal.SIGCONT)
     load.stop()
     settle(place, "exactly_once")

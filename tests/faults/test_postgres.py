@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.deliveries import BOTH, DELIVERIES
-from tests.support.faults import BUSY, database_set, locked, settle, terminate
-from tests.support.waiting import a_while, until
+from tests.support.faults import BUSY, database_set, locked, refused, settle, terminate
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded import Servers
@@ -46,22 +46,25 @@ def test_every_connection_cut_in_quick_succession(
     start_harvest(place.config(delivery=delivery, limits=BUSY))
     until(lambda: place.events("tour_started"))
     for _ in range(15):
-        terminate(place)
-        a_while(0.1)
+        until(lambda: terminate(place))
     load.stop()
     settle(place, delivery)
 
 
 @DELIVERIES
-@pytest.mark.parametrize("seconds", [2.0, pytest.param(7.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize("is_fenced", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_the_lease_is_locked(
-    place: Place, start_harvest: StartHarvest, delivery: str, load: Load, seconds: float
+    place: Place, start_harvest: StartHarvest, delivery: str, load: Load, *, is_fenced: bool
 ) -> None:
-    """While somebody holds the lease's row nobody writes; afterwards it goes on."""
-    start_harvest(place.config(delivery=delivery, limits=BUSY))
+    """While somebody holds the lease's row nobody writes; afterwards it goes on.
+
+    If that lasts for longer than trust in the lease, the leader is fenced.
+    """
+    running = start_harvest(place.config(delivery=delivery, limits=BUSY))
     until(lambda: place.events("tour_started"))
     with locked(place, "SELECT * FROM harvest.lease FOR UPDATE"):
-        a_while(seconds)
+        until(lambda: place.is_waiting("harvest %"))
+        until(lambda: not is_fenced or "LeaderFenced" in running.kinds())
     load.stop()
     settle(place, delivery)
 
@@ -79,7 +82,7 @@ def test_the_outbox_is_locked(
     start_tour(place.config(delivery=delivery, limits=BUSY), place.lease())
     until(lambda: place.waiting() < 2500)
     with locked(place, statement):
-        a_while(1)
+        until(lambda: place.is_waiting("harvest %"))
     settle(place, delivery)
 
 
@@ -92,7 +95,7 @@ def test_deadlock(place: Place, start_tour: StartTour, delivery: str) -> None:
         operator.execute("SET deadlock_timeout = '1min'")
         until(lambda: place.is_waiting("harvest %purge"))
         operator.execute("SELECT id FROM outbox WHERE id BETWEEN 1 AND 29 FOR UPDATE")
-        a_while()
+        until(lambda: place.is_waiting("harvest %"))
     settle(place, delivery)
     assert running.end() is None
 
@@ -106,7 +109,7 @@ def test_read_only(
     start_harvest(place.config(delivery=delivery, limits=BUSY))
     until(lambda: place.waiting() < 2500)
     with database_set(place, servers, "default_transaction_read_only", "on"):
-        a_while(3)
+        refused(place, 20)
     settle(place, delivery)
 
 
@@ -117,7 +120,7 @@ def test_no_time(place: Place, servers: Servers, start_tour: StartTour, delivery
     start_tour(place.config(delivery=delivery, limits=BUSY), place.lease())
     until(lambda: place.waiting() < 2500)
     with database_set(place, servers, "statement_timeout", "2"):
-        a_while(2)
+        refused(place, 5)
     terminate(place)
     settle(place, delivery)
 

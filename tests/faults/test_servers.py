@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaException
 
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers
@@ -15,27 +16,30 @@ from harvest_dagster.embedded.process import is_alive
 from tests.support.faults import BUSY, hung, processes, settle
 from tests.support.load import Load
 from tests.support.place import Place
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.faults import NewPlace
-    from tests.support.running import StartHarvest
+    from tests.support.running import RunningHarvest, StartHarvest
 
 Own = Callable[..., Servers]
 Fault = Callable[[Servers], None]
+BROKERS = 3
 DELIVERIES = ["exactly_once", "at_least_once"]
 
 
 def harvested(
     servers: Servers, new_place: NewPlace, start_harvest: StartHarvest
-) -> dict[str, Place]:
+) -> tuple[dict[str, Place], list[RunningHarvest]]:
     """Have an outbox harvested either way."""
     places = {delivery: new_place(servers, delivery) for delivery in DELIVERIES}
-    for delivery, place in places.items():
+    harvests = [
         start_harvest(place.config(delivery=delivery, limits=BUSY))
+        for delivery, place in places.items()
+    ]
     for place in places.values():
         until(lambda: place.events("tour_started"), 60)  # noqa: B023 - it is called at once
-    return places
+    return places, harvests
 
 
 def back(servers: Servers, name: str, how: signal.Signals = signal.SIGKILL) -> None:
@@ -46,10 +50,22 @@ def back(servers: Servers, name: str, how: signal.Signals = signal.SIGKILL) -> N
     embedded.up(servers.home, say=lambda _line: None)
 
 
-def away(servers: Servers, name: str, seconds: float) -> None:
-    """Have a server answer nothing for some time."""
+def away(servers: Servers, name: str, missed: Callable[[], bool]) -> None:
+    """Have a server answer nothing until that is noticed."""
     with hung(servers, name):
-        a_while(seconds)
+        until(missed, 60)
+
+
+def nobody_leads(harvests: list[RunningHarvest]) -> bool:
+    """Return whether none of them trusts its lease any more."""
+    return not any(running.harvest.is_leader() for running in harvests)
+
+
+def is_replaced(place: Place) -> bool:
+    """Return whether one of three brokers is taken to be gone, and its partitions led by others."""
+    with suppress(KafkaException):  # the one that hangs may have been asked
+        return len(place.admin.list_topics(timeout=5).brokers) < BROKERS
+    return False
 
 
 def each_survived(servers: Servers, places: dict[str, Place], faults: list[Fault]) -> None:
@@ -71,7 +87,7 @@ def test_the_only_broker_is_killed(
 ) -> None:
     """The only broker is killed at work, and comes back: all goes out all right."""
     servers = own_servers()
-    places = harvested(servers, new_place, start_harvest)
+    places, _ = harvested(servers, new_place, start_harvest)
     each_survived(servers, places, [lambda s: back(s, "kafka-1")])
 
 
@@ -81,16 +97,17 @@ def test_all_there_is_goes_and_comes_back(
 ) -> None:
     """PostgreSQL is killed, and stopped, it and the only broker hang: all goes out all right.
 
-    They hang for longer than the session, so that whoever leads must be elected anew.
+    They hang until nobody trusts a lease any more, so that who leads must be elected anew.
     """
     servers = own_servers()
+    places, harvests = harvested(servers, new_place, start_harvest)
     faults: list[Fault] = [
         lambda s: back(s, "postgres"),
         lambda s: back(s, "postgres", signal.SIGINT),
-        lambda s: away(s, "postgres", 8),
-        lambda s: away(s, "kafka-1", 8),
+        lambda s: away(s, "postgres", lambda: nobody_leads(harvests)),
+        lambda s: away(s, "kafka-1", lambda: nobody_leads(harvests)),
     ]
-    each_survived(servers, harvested(servers, new_place, start_harvest), faults)
+    each_survived(servers, places, faults)
 
 
 @pytest.mark.long
@@ -99,14 +116,14 @@ def test_one_of_three_brokers(
     own_servers: Own, new_place: NewPlace, start_harvest: StartHarvest, *, hangs: bool
 ) -> None:
     """A broker of a cluster is killed, or hangs, under load, and is back: readers see all once."""
-    servers = own_servers(brokers=3)
-    places = harvested(servers, new_place, start_harvest)
+    servers = own_servers(brokers=BROKERS)
+    places, _ = harvested(servers, new_place, start_harvest)
     with ExitStack() as loads:
         for place in places.values():
             loads.callback(Load(place).stop)
         until(lambda: all(len(place.stashed) > 500 for place in places.values()))
         if hangs:
-            away(servers, "kafka-2", 15)
+            away(servers, "kafka-2", lambda: is_replaced(next(iter(places.values()))))
         else:
             back(servers, "kafka-2")
     for delivery, place in places.items():

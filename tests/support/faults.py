@@ -98,6 +98,13 @@ def database_set(place: Place, servers: Servers, setting: str, value: str) -> It
         admin.execute(f"ALTER DATABASE {name} RESET {setting}")
 
 
+def refused(place: Place, statements: int) -> None:
+    """Wait until PostgreSQL has refused so many more statements, each a transaction of its own."""
+    rolled_back = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+    before = place.rows(rolled_back)[0][0]
+    until(lambda: place.rows(rolled_back)[0][0] >= before + statements)
+
+
 def settle(place: Place, delivery: str, seconds: float = 60.0) -> None:
     """Wait until all is harvested, and judge it as readers find it, meanwhile and afterwards."""
     place.drained(seconds)

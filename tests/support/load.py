@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from tests.support.place import Place
+from tests.support.waiting import until
 
 
 class Load:
@@ -20,6 +21,11 @@ class Load:
         """Stash no more."""
         self._stop.set()
         self._thread.join()
+
+    def goes_on(self, messages: int) -> None:
+        """Wait until so many more messages are stashed."""
+        goal = len(self._place.stashed) + messages
+        until(lambda: len(self._place.stashed) >= goal, what=f"{messages} more are stashed")
 
     def _run(self) -> None:
         while not self._stop.wait(self._pause):

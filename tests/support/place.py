@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
@@ -22,10 +23,14 @@ from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import Lease
-from tests.support.account import Reader
+from tests.support.account import COMMITTED, PLAIN, Reader
 from tests.support.waiting import DEADLINE_SECONDS, until
 
 PARTITIONS = 4
+_STATEMENTS = """
+    SELECT pid, query_start FROM pg_stat_activity
+     WHERE application_name LIKE %s AND datname = current_database()
+"""
 _WAITING = """
     SELECT pid FROM pg_stat_activity
      WHERE wait_event_type = 'Lock' AND application_name LIKE %s AND datname = current_database()
@@ -99,9 +104,39 @@ class Place:
             cursor = connection.execute(query, parameters)
             return cursor.fetchall() if cursor.description else []
 
+    def in_transaction(self, topic: str) -> bool:
+        """Return whether a transaction of Kafka's is open in a topic, behind which readers wait."""
+        return self._ends(topic, COMMITTED) != self._ends(topic, PLAIN)
+
+    def _ends(self, topic: str, isolation: str) -> list[Any]:
+        settings = {**self.kafka, "group.id": self.name, "isolation.level": isolation}
+        places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+        reader = Consumer(settings)
+        ends = [reader.get_watermark_offsets(place, 10) for place in places]
+        reader.close()
+        return ends
+
     def is_waiting(self, application: str) -> bool:
         """Tell whether a session whose name is LIKE that waits for a lock in this database."""
         return bool(self.rows(_WAITING, (application,)))
+
+    def changed(self, query: str, parameters: Any = None, times: int = 1) -> None:
+        """Wait until a query was seen to give another answer than before, so many times."""
+        seen = set()
+
+        def has_changed() -> bool:
+            seen.add(tuple(self.rows(query, parameters)))
+            return len(seen) > times
+
+        until(has_changed, what=f"{query} has given {times} other answers")
+
+    def goes_round(self, times: int = 20) -> None:
+        """Wait until the marker was seen at so many other statements: it has been all round."""
+        self.changed(_STATEMENTS, ("harvest %mark",), times)
+
+    def renewed(self, times: int = 1) -> None:
+        """Wait until whoever leads has proved it, and renewed the lease, so many times."""
+        self.changed("SELECT renewed_at FROM harvest.lease", times=times)
 
     def stash(self, messages: Iterable[Message], outbox: str = "outbox") -> list[Message]:
         """Stash in a transaction of its own, and remember."""

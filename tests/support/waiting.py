@@ -16,9 +16,3 @@ def until(true: Callable[[], Any], seconds: float = DEADLINE_SECONDS, what: str 
         assert time.monotonic() - start < seconds, f"not within {seconds} s: {what}"
         time.sleep(0.01)
     return time.monotonic() - start
-
-
-def a_while(seconds: float = 0.5) -> None:
-    """Let whatever goes round go round some times, where there is nothing to see of it."""
-    end = time.monotonic() + seconds
-    until(lambda: time.monotonic() > end)

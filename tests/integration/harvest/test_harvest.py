@@ -11,7 +11,7 @@ from harvest_dagster.errors import HarvestStateError, KafkaError
 from harvest_dagster.harvest.harvest import Harvest
 from tests.support.account import judge, read
 from tests.support.place import Place
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.running import StartHarvest
@@ -177,7 +177,7 @@ def test_what_ends_a_candidate_ends_the_harvest(place: Place, ask: Any) -> None:
     place.new_topic(f"{place.name}.neli", partitions=1)
     harvest = Harvest(place.config(shards=2))
     harvest.start()
-    a_while(1)
+    until(lambda: harvest.state is State.STOPPED)
     with pytest.raises(KafkaError, match="has 1 partitions, and 2 are needed"):
         ask(harvest)
     until(lambda: harvest.state is State.STOPPED, 10)

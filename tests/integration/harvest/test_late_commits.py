@@ -13,7 +13,7 @@ import pytest
 from harvest_dagster import Message, stash
 from harvest_dagster.harvest import mark
 from tests.support.account import judge, lanes, read
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.place import Place
@@ -71,7 +71,7 @@ def prepared_later(place: Place) -> Iterator[Late]:
 
         def finish() -> None:
             connection.execute(f"PREPARE TRANSACTION '{gid}'")
-            a_while()
+            place.goes_round()
             place.rows(f"COMMIT PREPARED '{gid}'")
 
         yield finish
@@ -91,7 +91,7 @@ def test_late_commit(place: Place, start_tour: StartTour, hold: Any, committed: 
         running = start_tour(place.config(), place.lease())
         until(lambda: running.tour.totals.rounds == 1)
         place.drained()
-        a_while()
+        place.goes_round()
         finish()
         seconds = until(lambda: running.tour.totals.purged == committed + 1)
     assert seconds < MUST_SECONDS
@@ -132,7 +132,7 @@ def test_found_by_the_sweep_and_the_watch(
             place.put(3)
             late.commit()
             marked(running, number)
-        a_while()
+        place.goes_round()
     assert running.tour.totals.marked == 80
 
 
@@ -157,7 +157,7 @@ def test_many_gaps(place: Place, start_tour: StartTour) -> None:
         place.rows("DELETE FROM outbox WHERE id % 2 = 0")
         running = start_tour(place.config(), place.lease())
         until(lambda: running.tour.totals.purged == 5000)
-        a_while()
+        place.goes_round()
         old.commit()
         assert until(lambda: running.tour.totals.purged == 5001) < MUST_SECONDS
 
@@ -168,7 +168,7 @@ def test_restored(place: Place, start_tour: StartTour, monkeypatch: pytest.Monke
     place.put(100)
     running = start_tour(place.config(), place.lease())
     place.drained()
-    a_while()
+    place.goes_round()
     place.rows(INSERT, (50, place.topic))
     until(lambda: running.tour.totals.purged == 101)
     assert b"late" in [m.value for m in read(place.kafka, place.topic)]

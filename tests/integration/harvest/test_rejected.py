@@ -12,7 +12,7 @@ import pytest
 from harvest_dagster import Message
 from tests.support.account import judge, lanes, read
 from tests.support.place import set_limit
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.place import Place
@@ -189,7 +189,7 @@ def test_operators_that_overlap(small: Place, start_tour: StartTour) -> None:
     small.stash(next(small.counting())._replace(key=b"b", value=LARGE) for _ in range(1))
     start_tour(small.config(), small.lease())
     until(lambda: len(small.rows("SELECT id FROM harvest.parked")) == 2)
-    a_while()
+    small.goes_round()
     set_limit(small.admin, small.topic, 100_000)
     with psycopg.connect(small.postgres) as first, psycopg.connect(small.postgres) as second:
         requeue(first, small, [1])

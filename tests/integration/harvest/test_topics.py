@@ -13,7 +13,7 @@ from harvest_dagster import Message
 from harvest_dagster.errors import ClockError
 from harvest_dagster.harvest import clients, mark
 from tests.support.account import judge, read
-from tests.support.waiting import a_while, until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.place import Place
@@ -49,7 +49,7 @@ def test_sweeps_go_past_it(
     for _ in range(5):
         place.put(20)
         until(lambda: place.waiting() == 1)
-        a_while()
+        place.goes_round()
 
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
