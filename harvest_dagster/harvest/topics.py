@@ -27,10 +27,12 @@ _RETRY_SECONDS = 0.5
 _LIMIT_SECONDS = 30.0
 
 
-def forbidden(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
+def forbidden(
+    admin: AdminClient, topics: Collection[str], seconds: float = _ASK_SECONDS
+) -> dict[str, str]:
     """Return the topics that we may not write to, each with the reason, as far as Kafka says."""
     asked = admin.describe_topics(
-        TopicCollection([*topics]), include_authorized_operations=True, request_timeout=_ASK_SECONDS
+        TopicCollection([*topics]), include_authorized_operations=True, request_timeout=seconds
     )
     return {topic: "not authorised to write" for topic in topics if _is_forbidden(asked[topic])}
 
@@ -48,8 +50,14 @@ def _is_forbidden(asked: Future[TopicDescription]) -> bool:
 class TopicBook:
     """What is known of topics; used by the marker's thread alone."""
 
-    def __init__(self, producer: Producer, admin: AdminClient, held: dict[str, str]) -> None:
-        self._producer, self._admin = producer, admin
+    def __init__(
+        self,
+        producer: Producer,
+        admin: AdminClient,
+        held: dict[str, str],
+        ask_seconds: float = _ASK_SECONDS,
+    ) -> None:
+        self._producer, self._admin, self._ask_seconds = producer, admin, ask_seconds
         self._good: set[str] = set()
         self._limits: dict[str, tuple[int | None, float]] = {}
         self.held = held
@@ -90,13 +98,13 @@ class TopicBook:
             self.held[topic] = "no topic that takes messages can be called so"
             return
         try:
-            error = self._producer.list_topics(topic, _ASK_SECONDS).topics[topic].error
+            error = self._producer.list_topics(topic, self._ask_seconds).topics[topic].error
         except KafkaException as failure:
             raise KafkaError(f"Kafka did not tell of topic {topic}: {told(failure)}") from failure
         fault = None if error is None else error.str()
         if fault is None and topic in self.held:
             try:
-                fault = forbidden(self._admin, [topic]).get(topic)
+                fault = forbidden(self._admin, [topic], self._ask_seconds).get(topic)
             except KafkaException as failure:
                 fault = told(failure)
         if fault is None:
@@ -107,7 +115,7 @@ class TopicBook:
 
     def _ask_limit(self, topic: str) -> int | None:
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        asked = self._admin.describe_configs([resource], request_timeout=_ASK_SECONDS)
+        asked = self._admin.describe_configs([resource], request_timeout=self._ask_seconds)
         try:
             found = asked[resource].result()
         except KafkaException:

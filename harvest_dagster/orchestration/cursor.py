@@ -7,7 +7,6 @@ still seconds    for how long records wait and nothing is published
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
@@ -53,9 +52,9 @@ class Pace:
     still_seconds: float
 
 
-def pace_of(cursor: Cursor, status: Status) -> Pace:
+def pace_of(cursor: Cursor, status: Status, now: float) -> Pace:
     """Compare with what the last tick saw, and remember what this one sees."""
-    now, published = time.time(), published_of(status)
+    published = published_of(status)
     if not cursor.looked_at or published != cursor.published or not status.backlog.records:
         cursor.moved_at = now
     since = now - cursor.looked_at

@@ -13,6 +13,8 @@ and short enough that leadership is handed over within 30 s.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harvest_dagster.clock import now
 from harvest_dagster.orchestration.telling import ages
 
@@ -25,24 +27,27 @@ _LATE_SECONDS, _AWAY_SECONDS = LONGEST_SILENCE / _TICKS, 120.0
 class Pulse:
     """The ticks of one harvest's sensor in this process, whatever candidacy they found."""
 
-    def __init__(self) -> None:
-        self._ticked_at = now()
+    def __init__(
+        self, shortest_silence: float = _SHORTEST_SILENCE, clock: Callable[[], float] = now
+    ) -> None:
+        self._shortest_silence, self._now = shortest_silence, clock
+        self._ticked_at = clock()
         self._apart = 0.0
 
     def tick(self) -> None:
         """Note a tick."""
-        ticked_at = now()
+        ticked_at = self._now()
         self._apart, self._ticked_at = ticked_at - self._ticked_at, ticked_at
 
     @property
     def silence(self) -> float:
         """After how many seconds without a tick the sensor is taken to be gone."""
-        return min(max(_TICKS * self._apart, _SHORTEST_SILENCE), LONGEST_SILENCE)
+        return min(max(_TICKS * self._apart, self._shortest_silence), LONGEST_SILENCE)
 
     @property
     def is_silent(self) -> bool:
         """Whether it is taken to be gone now."""
-        return now() - self._ticked_at > self.silence
+        return self._now() - self._ticked_at > self.silence
 
     @property
     def trouble(self) -> str:

@@ -15,7 +15,6 @@ events, and a code location that is reloaded goes on where the last one was.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -41,11 +40,10 @@ Figures: TypeAlias = "dict[str, int | float]"
 
 
 class Reporter:
-    """Says what is due in one tick, and moves the cursor on."""
+    """Says what is due in the tick of a moment, and moves the cursor on."""
 
-    def __init__(self, names: Names, cursor: Cursor) -> None:
-        self._names, self.cursor = names, cursor
-        self._now = time.time()
+    def __init__(self, names: Names, cursor: Cursor, now: float) -> None:
+        self._names, self.cursor, self._now = names, cursor, now
 
     def figures(self, status: Status, rate: float) -> Iterator[AssetEvent]:
         """The outbox's figures, and the parked records."""

@@ -5,6 +5,7 @@ none runs, reports what changed, and says in one line what it saw. What can't be
 that line too, and the next tick tries again.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -65,7 +66,7 @@ def leader_sensor(names: Names, topics: Sequence[str], *, running: bool) -> dg.S
 
 def _blind(context: dg.SensorEvaluationContext, names: Names, said: str) -> dg.SensorResult:
     """Say what can't be reached, and that nothing is known to be well until it can."""
-    reporter = Reporter(names, Cursor.read(context.cursor))
+    reporter = Reporter(names, Cursor.read(context.cursor), time.time())
     events = [*reporter.checks([*blind(said)])]
     return dg.SensorResult(skip_reason=said, cursor=reporter.said(said), asset_events=events)
 
@@ -80,12 +81,12 @@ def _tick(
     candidacy = candidacy_of(
         config, names.sensor, topics, telling(context.instance_ref, names, config.name)
     )
-    table = TableName.parse(config.outbox)
-    reporter = Reporter(names, Cursor.read(context.cursor))
+    table, now = TableName.parse(config.outbox), time.time()
+    reporter = Reporter(names, Cursor.read(context.cursor), now)
     with harvest.outbox.reading("sensor") as connection:
         status = read_status(connection, table, config.name, events=0)
         happened = read_events(connection, config.name, HISTORY_KINDS, limit=_EVENTS)
-        pace = pace_of(reporter.cursor, status)
+        pace = pace_of(reporter.cursor, status, now)
         judged = [*verdicts(status, config.shards, pace.still_seconds)]
         if reporter.looks_closely(judged):
             judged.append(table_verdict(connection, table))

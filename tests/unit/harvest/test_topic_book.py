@@ -9,17 +9,16 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.errors import KafkaError
-from harvest_dagster.harvest import topics
 from harvest_dagster.harvest.topics import TopicBook, forbidden
 
 NOWHERE: dict[str, Any] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+ASK_SECONDS = 0.3
 
 
 @pytest.fixture
-def book(monkeypatch: pytest.MonkeyPatch) -> TopicBook:
+def book() -> TopicBook:
     """A book whose Kafka is down."""
-    monkeypatch.setattr(topics, "_ASK_SECONDS", 0.3)
-    return TopicBook(Producer(NOWHERE), AdminClient(NOWHERE), {"held": "missing"})
+    return TopicBook(Producer(NOWHERE), AdminClient(NOWHERE), {"held": "missing"}, ASK_SECONDS)
 
 
 def test_a_limit_that_nobody_tells(book: TopicBook) -> None:
@@ -33,8 +32,7 @@ def test_a_topic_that_nobody_knows_of(book: TopicBook) -> None:
         book.fault("orders")
 
 
-def test_a_right_that_nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_right_that_nobody_tells() -> None:
     """Silence is taken neither for a permission nor for a refusal."""
-    monkeypatch.setattr(topics, "_ASK_SECONDS", 0.3)
     with pytest.raises(KafkaException):
-        forbidden(AdminClient(NOWHERE), ["held"])
+        forbidden(AdminClient(NOWHERE), ["held"], ASK_SECONDS)

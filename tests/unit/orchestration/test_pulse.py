@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from harvest_dagster.orchestration import pulse
 from harvest_dagster.orchestration.pulse import Pulse
 
 
@@ -18,11 +17,10 @@ from harvest_dagster.orchestration.pulse import Pulse
         pytest.param(600.0, 25.0, False, id="it was off"),
     ],
 )
-def test_silence(monkeypatch: pytest.MonkeyPatch, apart: float, silence: float, late: bool) -> None:
+def test_silence(apart: float, silence: float, late: bool) -> None:
     """Late ticks are waited for as long as leadership may stay unattended, and told of."""
     time = 1000.0
-    monkeypatch.setattr(pulse, "now", lambda: time)
-    ticks = Pulse()
+    ticks = Pulse(clock=lambda: time)
     time += apart
     ticks.tick()
     assert ticks.silence == silence

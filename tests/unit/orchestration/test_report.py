@@ -10,8 +10,6 @@ import pytest
 
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import ParkedCount, Status
-from harvest_dagster.orchestration import cursor as cursors
-from harvest_dagster.orchestration import report
 from harvest_dagster.orchestration.checks import Verdict, verdicts
 from harvest_dagster.orchestration.cursor import Cursor, Pace, pace_of
 from harvest_dagster.orchestration.names import Names
@@ -22,23 +20,29 @@ NAMES = Names("harvest")
 
 
 class Clock:
-    """A clock that the test moves."""
+    """A clock that the test moves, and what a tick at its time would say."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
 
-    def time(self) -> float:
-        """As the module of that name."""
-        return self.now
+    def reporter(self, cursor: Cursor) -> Reporter:
+        """Return the reporter of a tick."""
+        return Reporter(NAMES, cursor, self.now)
+
+    def pace(self, cursor: Cursor, of: Status) -> Pace:
+        """Return the pace that a tick sees."""
+        return pace_of(cursor, of, self.now)
+
+    def figures(self, cursor: Cursor, of: Status) -> list[dict[str, Any]]:
+        """Return the figures that a tick reports."""
+        pace = self.pace(cursor, of)
+        return plain(self.reporter(cursor).figures(of, pace.rate))
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Let the reporter go by the test's clock."""
-    made = Clock()
-    monkeypatch.setattr(report, "time", made)
-    monkeypatch.setattr(cursors, "time", made)
-    return made
+def clock() -> Clock:
+    """Give a clock that stands still."""
+    return Clock()
 
 
 def plain(events: Iterator[AssetEvent]) -> list[dict[str, Any]]:
@@ -50,34 +54,28 @@ def plain(events: Iterator[AssetEvent]) -> list[dict[str, Any]]:
     return found
 
 
-def figures(cursor: Cursor, of: Status) -> list[dict[str, Any]]:
-    """Tell the figures that a tick reports."""
-    pace = pace_of(cursor, of)
-    return plain(Reporter(NAMES, cursor).figures(of, pace.rate))
-
-
 def test_figures_and_their_rate(clock: Clock) -> None:
     """Figures are reported when they changed, with the rate since the last tick."""
     cursor = Cursor()
-    (first,) = figures(cursor, status())
+    (first,) = clock.figures(cursor, status())
     assert (first["published"], first["rate"]) == (109, 0.0)
     clock.now += 590
-    assert figures(cursor, status()) == []
+    assert clock.figures(cursor, status()) == []
     clock.now += 5
-    (second,) = figures(cursor, status(tours=[tour(done=6009)]))
+    (second,) = clock.figures(cursor, status(tours=[tour(done=6009)]))
     assert (second["published"], second["rate"]) == (6109, 1200.0)
 
 
 def test_a_rate_falls_to_nothing(clock: Clock) -> None:
     """When nothing is published any more, that is reported once."""
     cursor, busy = Cursor(), status(tours=[tour(done=209)])
-    figures(cursor, status())
+    clock.figures(cursor, status())
     clock.now += 20
-    assert [one["rate"] for one in figures(cursor, busy)] == [10.0]
+    assert [one["rate"] for one in clock.figures(cursor, busy)] == [10.0]
     told = []
     for _ in range(100):
         clock.now += 5
-        told += figures(cursor, busy)
+        told += clock.figures(cursor, busy)
     assert [one["rate"] for one in told] == [0.0]
 
 
@@ -86,30 +84,30 @@ def test_what_is_stuck_grows_older(clock: Clock) -> None:
     cursor, told = Cursor(), []
     for age in range(0, 600, 5):
         clock.now += 5
-        told += figures(cursor, status(backlog=Backlog(7, float(age), exact=True)))
+        told += clock.figures(cursor, status(backlog=Backlog(7, float(age), exact=True)))
     assert [one["oldest seconds"] for one in told] == [60.0 * minute for minute in range(10)]
 
 
 def test_two_ticks_at_once_make_no_rate(clock: Clock) -> None:
     """A tick that is previewed right after another does not divide by next to nothing."""
     cursor = Cursor()
-    figures(cursor, status())
+    clock.figures(cursor, status())
     clock.now += 0.01
-    assert pace_of(cursor, status(tours=[tour(done=209)])) == Pace(0.0, 0.0)
+    assert clock.pace(cursor, status(tours=[tour(done=209)])) == Pace(0.0, 0.0)
     clock.now += 9.99
-    assert pace_of(cursor, status(tours=[tour(done=209)])).rate == 20.0
+    assert clock.pace(cursor, status(tours=[tour(done=209)])).rate == 20.0
 
 
 def test_a_stall_is_measured_from_where_records_wait(clock: Clock) -> None:
     """An idle hour is no stall: the time counts from when records waited and none went out."""
     cursor, waits = Cursor(), status(backlog=Backlog(7, 0.0, exact=True))
-    pace_of(cursor, status())
+    clock.pace(cursor, status())
     clock.now += 3600
-    pace_of(cursor, status())
+    clock.pace(cursor, status())
     clock.now += 5
-    assert pace_of(cursor, waits).still_seconds == 5.0
+    assert clock.pace(cursor, waits).still_seconds == 5.0
     clock.now += 5
-    assert pace_of(cursor, waits).still_seconds == 10.0
+    assert clock.pace(cursor, waits).still_seconds == 10.0
 
 
 @pytest.mark.parametrize(
@@ -118,23 +116,23 @@ def test_a_stall_is_measured_from_where_records_wait(clock: Clock) -> None:
 def test_figures_are_bounded(clock: Clock, seconds: float, waiting: int, reported: int) -> None:
     """What changed is reported every 20 s at most, what did not every 10 minutes."""
     cursor = Cursor()
-    figures(cursor, status())
+    clock.figures(cursor, status())
     clock.now += seconds
     then = status(backlog=Backlog(waiting, 0.0, exact=True))
-    assert len(figures(cursor, then)) == reported
+    assert len(clock.figures(cursor, then)) == reported
 
 
 def test_parked_records_come_with_their_reasons(clock: Clock) -> None:
     """When something was parked or let go, the asset of parked records tells of it."""
     cursor = Cursor()
     parked = ParkedCount(2, 1, {"too large": 2})
-    figures(cursor, status())
+    clock.figures(cursor, status())
     clock.now += 30
-    told = figures(cursor, status(parked=parked))
+    told = clock.figures(cursor, status(parked=parked))
     assert told[1]["parked"] == 2
     assert "reasons" in told[1]
     clock.now += 30
-    assert figures(cursor, status())[1]["parked"] == 0
+    assert clock.figures(cursor, status())[1]["parked"] == 0
 
 
 def test_checks_are_reported_when_they_turn(clock: Clock) -> None:
@@ -143,7 +141,7 @@ def test_checks_are_reported_when_they_turn(clock: Clock) -> None:
     red = [*verdicts(status(leases=[]), 1)]
 
     def reported(found: list[Verdict]) -> int:
-        reporter = Reporter(NAMES, cursor)
+        reporter = clock.reporter(cursor)
         told = len([*reporter.checks(found)])
         reporter.said("")
         return told
@@ -161,7 +159,7 @@ def test_what_is_red_is_said_again(clock: Clock) -> None:
     cursor, red = Cursor(), [*verdicts(status(leases=[]), 1)]
     told = []
     for _ in range(60):
-        reporter = Reporter(NAMES, cursor)
+        reporter = clock.reporter(cursor)
         told += [*reporter.checks(red)]
         reporter.said("")
         clock.now += 5
@@ -177,23 +175,22 @@ def test_history_is_told_once(clock: Clock) -> None:
         event(2, "parked"),
         event(1, "acquired", holder="us"),
     ]
-    told = [*Reporter(NAMES, cursor).history(events)]
+    told = [*clock.reporter(cursor).history(events)]
     assert [one.asset_key for one in told if isinstance(one, dg.AssetObservation)] == [
         NAMES.asset("lease"),
         NAMES.asset("remarks"),
     ]
     assert plain(iter(told))[1]["records"] == 5
-    assert [*Reporter(NAMES, cursor).history(events)] == []
-    assert clock.now
+    assert [*clock.reporter(cursor).history(events)] == []
 
 
 def test_topics_are_told_when_they_changed(clock: Clock) -> None:
     """A topic is told of when there is more in it, once a minute at most."""
     cursor = Cursor()
-    assert len(plain(Reporter(NAMES, cursor).topics({"a": 1, "b": 2}))) == 2
-    assert plain(Reporter(NAMES, cursor).topics({"a": 2, "b": 2})) == []
+    assert len(plain(clock.reporter(cursor).topics({"a": 1, "b": 2}))) == 2
+    assert plain(clock.reporter(cursor).topics({"a": 2, "b": 2})) == []
     clock.now += 60
-    assert plain(Reporter(NAMES, cursor).topics({"a": 2, "b": 2})) == [{"end of the log": 2}]
+    assert plain(clock.reporter(cursor).topics({"a": 2, "b": 2})) == [{"end of the log": 2}]
 
 
 @pytest.mark.parametrize("text", [None, "", "3", "{", '{"event": "x"}'])
