@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harvest_dagster.clock import now
@@ -26,8 +27,8 @@ class _Term:
 class Terms:
     """The terms of one candidate, by shard."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, clock: Callable[[], float] = now) -> None:
+        self._now, self._lock = clock, threading.Lock()
         self._terms: dict[int, _Term] = {}
         self._closed: str | None = None
         self.unsettled: deque[tuple[Lease, str]] = deque()
@@ -50,7 +51,7 @@ class Terms:
         """Trust a term for longer, unless it has run out: then it is over for good."""
         with self._lock:
             term = self._terms.get(lease.shard)
-            if term is None or term.until <= now():
+            if term is None or term.until <= self._now():
                 return False
             term.lease, term.until = lease, max(until, term.until)
             return True
@@ -78,7 +79,7 @@ class Terms:
     def fence_expired(self) -> list[Lease]:
         """Give up the terms whose trust has run out."""
         with self._lock:
-            time = now()
+            time = self._now()
             expired = [shard for shard, term in self._terms.items() if term.until <= time]
             return [lease for shard in expired if (lease := self._fence(shard, EXPIRED))]
 
@@ -86,7 +87,7 @@ class Terms:
         """Return when the next term runs out, if one is held."""
         with self._lock:
             ends = [term.until for term in self._terms.values()]
-        return max(0.0, min(ends) - now()) if ends else None
+        return max(0.0, min(ends) - self._now()) if ends else None
 
     def shards(self) -> list[int]:
         """Return the shards held."""
@@ -103,13 +104,13 @@ class Terms:
         """Return whether new work may begin."""
         with self._lock:
             term = self._terms.get(shard)
-            return term is not None and not term.ending and term.until > now()
+            return term is not None and not term.ending and term.until > self._now()
 
     def trusted(self, shard: int) -> bool:
         """Return whether begun work may be written."""
         with self._lock:
             term = self._terms.get(shard)
-            return term is not None and term.until > now()
+            return term is not None and term.until > self._now()
 
     def _fence(self, shard: int, reason: str) -> Lease | None:
         term = self._terms.pop(shard, None)

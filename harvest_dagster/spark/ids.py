@@ -52,8 +52,8 @@ def sequence_of(connection: psycopg.Connection[Any], table: TableName) -> Sequen
 class Ids:
     """Ids of one sequence, each larger than all before it."""
 
-    def __init__(self, url: str, sequence: Sequence) -> None:
-        self._url, self._sequence = url, sequence
+    def __init__(self, url: str, sequence: Sequence, many: int = MANY, some: int = SOME) -> None:
+        self._url, self._sequence, self._many, self._some = url, sequence, many, some
         self._left: Numbers = np.empty(0, np.int64)
 
     def take(self, count: int) -> Numbers:
@@ -67,10 +67,10 @@ class Ids:
     def draw(self, connection: psycopg.Connection[Any]) -> None:
         """Draw more, to be taken."""
         try:
-            first = _jump(connection, self._sequence, MANY)
-            drawn = np.arange(first, first + MANY)
+            first = _jump(connection, self._sequence, self._many)
+            drawn = np.arange(first, first + self._many)
         except LockNotAvailable:
-            drawn = one_by_one(connection, self._sequence.name, SOME)
+            drawn = one_by_one(connection, self._sequence.name, self._some)
         self._left = np.concatenate([self._left, drawn])
 
 

@@ -41,6 +41,7 @@ def copy(
     batches: Iterable[pa.RecordBatch],
     encode: Encode,
     attach_from: int | None = None,
+    most_own: int = _MOST_OWN,
 ) -> Staged:
     """Copy a task's batches, all or none, under a number that no other attempt has."""
     attempt, rest = secrets.randbits(_ATTEMPT_BITS), iter(batches)
@@ -48,7 +49,7 @@ def copy(
     with connect(url) as connection:
         ids = _begin_ids(connection, staging, url) if is_large else None
         with connection.transaction():
-            own = _create_own(connection, staging, attempt) if is_large else None
+            own = _create_own(connection, staging, attempt, most_own) if is_large else None
             if own is None:
                 rows = _copy_shared(connection, staging, chain(first, rest), encode, attempt)
             else:
@@ -86,13 +87,13 @@ def _begin_ids(connection: psycopg.Connection[Any], staging: Staging, url: str) 
 
 
 def _create_own(
-    connection: psycopg.Connection[Any], staging: Staging, attempt: int
+    connection: psycopg.Connection[Any], staging: Staging, attempt: int, most: int
 ) -> Staging | None:
     """Create the table of a large task, if it may become a part of the outbox."""
     own = replace(staging, name=f"{staging.name}_{attempt:016x}")
     if not is_part(connection, staging):
         return None
-    names = {"own": own.name, "name": staging.name, "most": _MOST_OWN}
+    names = {"own": own.name, "name": staging.name, "most": most}
     if connection.execute(_SQL["register_own"].text, names).rowcount == 0:
         return None
     connection.execute(_SQL["create_own"].sql(own=own.table, staging=staging.table))

@@ -22,11 +22,13 @@ def plan(url: str, topic: str = "t") -> Plan:
     return make_plan(Options.read({"url": url, "topic": topic}), SCHEMA)
 
 
-def stage(planned: Plan, first: int, count: int, attach_from: int | None = None) -> Staged:
+def stage(
+    planned: Plan, first: int, count: int, attach_from: int | None = None, **how: int
+) -> Staged:
     """Stage messages that count, as a task does; from a number on in a table of its own."""
     numbers = [str(number) for number in range(first, first + count)]
     batch = pa.record_batch({"key": pa.array(["part"] * count), "value": pa.array(numbers)})
-    return task.copy(planned.url, planned.staging, [batch], planned.encoder, attach_from)
+    return task.copy(planned.url, planned.staging, [batch], planned.encoder, attach_from, **how)
 
 
 def finish(planned: Plan, *done: Staged, attach_from: int = 1) -> Written:

@@ -82,7 +82,6 @@ def test_without_postgres_one_line_says_what_to_do() -> None:
 def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line has the address, and not the password."""
     monkeypatch.setenv("HARVEST_POSTGRES", "postgresql://me:hush@127.0.0.1:9/db")
-    monkeypatch.setattr("harvest_dagster.orchestration.storage._PAUSE_SECONDS", 0)
     with pytest.raises(click.ClickException, match=r"127\.0\.0\.1.*`harvest dev up`") as refused:
         storage()
     assert "hush" not in str(refused.value)

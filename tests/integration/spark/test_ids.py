@@ -29,13 +29,12 @@ def last(rows: Rows) -> int:
     return int(rows(f"SELECT pg_sequence_last_value('{NAME}')")[0][0])
 
 
-def test_many_at_once(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once(database: str, rows: Rows) -> None:
     """The sequence jumps over what is taken, as often as it takes."""
-    monkeypatch.setattr(ids, "MANY", 10)
     sequence = f"SELECT pg_relation_filenode('{NAME}'), * FROM pg_sequence"
     before = rows(sequence)
     assert rows(NEXT) == [(1,)]
-    taken = Ids(database, SEQUENCE)
+    taken = Ids(database, SEQUENCE, many=10)
     assert [*taken.take(4)] == [2, 3, 4, 5]
     assert rows(NEXT) == [(12,)]
     assert [*taken.take(8)] == [6, 7, 8, 9, 10, 11, 13, 14]
@@ -44,10 +43,9 @@ def test_many_at_once(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
     assert rows(sequence) == before
 
 
-def test_nobody_waits(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits(database: str, rows: Rows) -> None:
     """Where a transaction has drawn and is open, ids are drawn one by one beside others."""
-    monkeypatch.setattr(ids, "SOME", 5)
-    taken = Ids(database, SEQUENCE)
+    taken = Ids(database, SEQUENCE, some=5)
     with psycopg.connect(database) as open_:
         open_.execute(NEXT)
         assert [*taken.take(7)] == [*range(2, 9)]
@@ -59,8 +57,6 @@ def test_nobody_waits(database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
 
 def test_all_at_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tasks draw beside however many stashes, each id is one's own."""
-    monkeypatch.setattr(ids, "MANY", 7)
-    monkeypatch.setattr(ids, "SOME", 3)
     one_by_one, slow = ids.one_by_one, []
 
     def counted(*given: object) -> object:
@@ -72,7 +68,7 @@ def test_all_at_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     over = Event()
 
     def task(_: int) -> list[int]:
-        taken = Ids(database, SEQUENCE)
+        taken = Ids(database, SEQUENCE, many=7, some=3)
         return [int(each) for _ in range(100) for each in taken.take(2)]
 
     def stash(number: int) -> list[int]:

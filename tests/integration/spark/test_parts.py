@@ -90,13 +90,10 @@ def test_own_tables(database: str, rows: Rows, left: Left) -> None:
         assert rows(primary.format(f"'harvest_staging.part_{each.own}'")) == [(1,)]
 
 
-def test_not_too_many_own_tables(
-    database: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_not_too_many_own_tables(database: str, rows: Rows) -> None:
     """A write does not make more tables than a leader can look into."""
-    monkeypatch.setattr(task, "_MOST_OWN", 2)
     planned = plan(database)
-    done = [stage(planned, number, 1, attach_from=1) for number in range(4)]
+    done = [stage(planned, number, 1, attach_from=1, most_own=2) for number in range(4)]
     assert [each.own is None for each in done] == [False, False, True, True]
     assert finish(planned, *done).messages == 4
     assert rows("SELECT count(DISTINCT kafka_value) FROM outbox") == [(4,)]

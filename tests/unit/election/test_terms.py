@@ -4,7 +4,6 @@ from uuid import uuid4
 
 import pytest
 
-from harvest_dagster.election import terms as terms_module
 from harvest_dagster.election.terms import EXPIRED, Terms
 from harvest_dagster.ledger.lease import Lease
 
@@ -23,16 +22,14 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock that terms go by."""
-    clock = Clock()
-    monkeypatch.setattr(terms_module, "now", clock)
-    return clock
+def clock() -> Clock:
+    """Give the clock that terms go by."""
+    return Clock()
 
 
 def test_trust_ends_by_the_clock(clock: Clock) -> None:
     """A term is trusted until its time, and not at it, whoever asks or does not ask."""
-    terms = Terms()
+    terms = Terms(clock)
     terms.begin(LEASE, 105)
     assert terms.leads(0)
     assert terms.trusted(0)
@@ -43,7 +40,7 @@ def test_trust_ends_by_the_clock(clock: Clock) -> None:
 
 def test_what_has_run_out_stays_out(clock: Clock) -> None:
     """A proof that comes too late does not bring a term back."""
-    terms = Terms()
+    terms = Terms(clock)
     terms.begin(LEASE, 105)
     assert terms.extend(LEASE, 106)
     clock.time = 106
@@ -53,7 +50,7 @@ def test_what_has_run_out_stays_out(clock: Clock) -> None:
 
 def test_an_expired_term_is_fenced_once(clock: Clock) -> None:
     """Fencing ends the term and leaves it to be written down; it can't be handed back as well."""
-    terms = Terms()
+    terms = Terms(clock)
     terms.begin(LEASE, 105)
     assert terms.fence_expired() == []
     clock.time = 105
@@ -65,7 +62,7 @@ def test_an_expired_term_is_fenced_once(clock: Clock) -> None:
 
 def test_an_ending_term_is_trusted_but_does_not_lead(clock: Clock) -> None:
     """While it is being revoked a term takes up nothing new, and finishes what it has."""
-    terms = Terms()
+    terms = Terms(clock)
     terms.begin(LEASE, clock.time + 5)
     assert terms.ending(0) == LEASE
     assert not terms.leads(0)
@@ -77,7 +74,7 @@ def test_an_ending_term_is_trusted_but_does_not_lead(clock: Clock) -> None:
 
 def test_the_next_expiry_is_the_nearest(clock: Clock) -> None:
     """Of several terms the first that runs out tells how long to sleep."""
-    terms = Terms()
+    terms = Terms(clock)
     assert terms.seconds_to_expiry() is None
     terms.begin(LEASE, clock.time + 5)
     terms.begin(Lease("outbox", 1, 1, uuid4(), "x"), clock.time + 2)
