@@ -38,7 +38,7 @@ _RUNNING = statements("harvest_dagster.harvest", "records.sql")["running"].text
 _PARKED = statements("harvest_dagster.harvest", "parked.sql")
 _LANES = _PARKED["lanes"].text
 
-_SWEEP_SECONDS = 60.0
+SWEEP_SECONDS = 60.0
 _SWEEP_SHARE = 20
 """The head waits while a sweep runs, so a sweep that took long is followed by a pause so many times
 as long."""
@@ -55,7 +55,7 @@ _OVERHEAD = 100
 
 @dataclass(frozen=True, slots=True)
 class MarkLimits:
-    """How much is marked at once, how much before the round ends, and for which delivery.
+    """How much is marked at once and in a round, for which delivery, and how often is a sweep.
 
     What is `compressed` may be smaller than it looks: Kafka alone can tell what is too large.
     """
@@ -65,6 +65,7 @@ class MarkLimits:
     in_all: int | None
     exactly_once: bool
     compressed: bool
+    sweep_seconds: float
 
 
 class Marker:
@@ -87,7 +88,7 @@ class Marker:
         self._gaps = GapWatch()
         self._sweep_from: int | None = None
         self._sweep_began = 0.0
-        self._next_sweep = time.monotonic() + _SWEEP_SECONDS
+        self._next_sweep = time.monotonic() + limits.sweep_seconds
         self._held_keys: dict[tuple[str, Key], int] = {}
         self._changes = 0
         self._parts: int | None = None
@@ -188,7 +189,8 @@ class Marker:
             return self._sendable(rows)
         self._sweep_from = None
         ended = time.monotonic()
-        self._next_sweep = ended + max(_SWEEP_SECONDS, _SWEEP_SHARE * (ended - self._sweep_began))
+        rest = max(self._limits.sweep_seconds, _SWEEP_SHARE * (ended - self._sweep_began))
+        self._next_sweep = ended + rest
         return []
 
     def _look_at_lanes(self) -> None:

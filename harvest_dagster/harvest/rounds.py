@@ -16,7 +16,7 @@ from confluent_kafka import OFFSET_INVALID, TopicPartition
 from harvest_dagster.harvest.batch import Row, Window
 from harvest_dagster.harvest.clients import Batching, Clients, connect, is_compressed
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.mark import Marker, MarkLimits
+from harvest_dagster.harvest.mark import SWEEP_SECONDS, Marker, MarkLimits
 from harvest_dagster.harvest.park import park
 from harvest_dagster.harvest.publish_at_least_once import AtLeastOncePublisher
 from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
@@ -59,9 +59,15 @@ class RoundRun:
     """A round under way; made by the tour, which calls `run` on its own thread."""
 
     def __init__(
-        self, config: HarvestConfig, lease: Lease, before: Before, trusted: Callable[[], bool]
+        self,
+        config: HarvestConfig,
+        lease: Lease,
+        before: Before,
+        trusted: Callable[[], bool],
+        sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self._config, self._lease, self._before = config, lease, before
+        self._sweep_seconds = sweep_seconds
         self._fence = Fence(lease)
         limits = config.limits
         self.window = Window(limits.max_in_flight_records, limits.max_in_flight_bytes)
@@ -209,6 +215,7 @@ class RoundRun:
             in_all=recovery.remarked if self._before.careful else None,
             exactly_once=self._config.delivery == "exactly_once",
             compressed=is_compressed(self._config),
+            sweep_seconds=self._sweep_seconds,
         )
 
 

@@ -35,6 +35,7 @@ from harvest_dagster.errors import FencedError, KafkaError
 from harvest_dagster.harvest.batch import Key
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.mark import SWEEP_SECONDS
 from harvest_dagster.harvest.recover import Recovery
 from harvest_dagster.harvest.rounds import Before, RoundRun
 from harvest_dagster.harvest.stage import RemarkError
@@ -75,9 +76,11 @@ class Tour:
         lease: Lease,
         trusted: Callable[[], bool],
         refreshed: Callable[[Lease], None] = lambda _lease: None,
+        sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
         self._config, self.lease = config, lease
         self._trusted, self._refreshed = trusted, refreshed
+        self._sweep_seconds = sweep_seconds
         self._before = Before()
         self._ended = Totals()
         self._current: RoundRun | None = None
@@ -173,7 +176,9 @@ class Tour:
             raise FencedError("the lease was lost")
 
     def _run_round(self) -> None:
-        current = RoundRun(self._config, self.lease, self._before, self._trusted)
+        current = RoundRun(
+            self._config, self.lease, self._before, self._trusted, self._sweep_seconds
+        )
         self._current = current
         if self._aborted:
             raise FencedError("the lease was lost")

@@ -29,11 +29,11 @@ STOP_SECONDS = 20.0
 class RunningTour:
     """A tour on a thread of its own, whose lease is trusted until the test says otherwise."""
 
-    def __init__(self, config: HarvestConfig, lease: Lease) -> None:
+    def __init__(self, config: HarvestConfig, lease: Lease, **how: float) -> None:
         self.trusted = True
         self.refreshed: list[Lease] = []
         self.failure: BaseException | None = None
-        self.tour = Tour(config, lease, lambda: self.trusted, self.refreshed.append)
+        self.tour = Tour(config, lease, lambda: self.trusted, self.refreshed.append, **how)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -55,7 +55,7 @@ class RunningTour:
             self.failure = failure
 
 
-StartTour = Callable[[HarvestConfig, Lease], RunningTour]
+StartTour = Callable[..., RunningTour]
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def start_tour() -> Iterator[StartTour]:
     """Start tours; they are ended when the test ends."""
     running: list[RunningTour] = []
 
-    def begin(config: HarvestConfig, lease: Lease) -> RunningTour:
-        running.append(RunningTour(config, lease))
+    def begin(config: HarvestConfig, lease: Lease, **how: float) -> RunningTour:
+        running.append(RunningTour(config, lease, **how))
         return running[-1]
 
     yield begin

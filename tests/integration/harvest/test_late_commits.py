@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from harvest_dagster import Message, stash
-from harvest_dagster.harvest import mark
 from tests.support.account import judge, lanes, read
 from tests.support.waiting import until
 
@@ -120,12 +119,9 @@ def test_late_commit_goes_before_what_follows_it(
     assert wrong == []
 
 
-def test_found_by_the_sweep_and_the_watch(
-    place: Place, start_tour: StartTour, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_found_by_the_sweep_and_the_watch(place: Place, start_tour: StartTour) -> None:
     """A late record that a sweep comes upon before the gap watch does is marked once."""
-    monkeypatch.setattr(mark, "_SWEEP_SECONDS", 0.05)
-    running = start_tour(place.config(**LINGERS), place.lease())
+    running = start_tour(place.config(**LINGERS), place.lease(), sweep_seconds=0.05)
     with psycopg.connect(place.postgres) as late:
         for number in range(4, 81, 4):
             stash(late, Message(place.topic, f"late-{number}", "late"))
@@ -162,11 +158,10 @@ def test_many_gaps(place: Place, start_tour: StartTour) -> None:
         assert until(lambda: running.tour.totals.purged == 5001) < MUST_SECONDS
 
 
-def test_restored(place: Place, start_tour: StartTour, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restored(place: Place, start_tour: StartTour) -> None:
     """A record put back under an old id, which no gap explains, is found by the sweep."""
-    monkeypatch.setattr(mark, "_SWEEP_SECONDS", 0.2)
     place.put(100)
-    running = start_tour(place.config(), place.lease())
+    running = start_tour(place.config(), place.lease(), sweep_seconds=0.2)
     place.drained()
     place.goes_round()
     place.rows(INSERT, (50, place.topic))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
 
 from harvest_dagster import Message
 from harvest_dagster.errors import ClockError
-from harvest_dagster.harvest import clients, mark
 from tests.support.account import judge, read
 from tests.support.waiting import until
 
@@ -39,13 +36,10 @@ def test_missing(place: Place, start_tour: StartTour, delivery: str) -> None:
     assert place.rows("SELECT id FROM harvest.parked") == []
 
 
-def test_sweeps_go_past_it(
-    place: Place, start_tour: StartTour, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sweeps_go_past_it(place: Place, start_tour: StartTour) -> None:
     """What each sweep meets, and can't send, keeps no later sweep from its end."""
-    monkeypatch.setattr(mark, "_SWEEP_SECONDS", 0.2)
     place.stash([Message(f"topic-{uuid.uuid4().hex}", "k", "waits")])
-    start_tour(place.config(), place.lease())
+    start_tour(place.config(), place.lease(), sweep_seconds=0.2)
     for _ in range(5):
         place.put(20)
         until(lambda: place.waiting() == 1)
@@ -78,22 +72,16 @@ def test_all_at_once(place: Place, start_tour: StartTour) -> None:
         place.drop_topic(topic)
 
 
-class Ahead(Producer):
-    """A client on a machine whose clock is two hours ahead."""
-
-    def produce(self, *args: Any, **more: Any) -> None:
-        """Stamp a message with that clock."""
-        super().produce(*args, **more | {"timestamp": int(1000 * (time.time() + 7200))})
-
-
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
-def test_a_clock_that_kafka_refuses(
-    place: Place, start_tour: StartTour, delivery: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If Kafka refuses the time of messages, which is the leader's, the leader ends and says so."""
-    monkeypatch.setattr(clients, "Producer", Ahead)
-    place.put(100)
-    running = start_tour(place.config(delivery=delivery), place.lease())
+def test_a_clock_that_kafka_refuses(place: Place, start_tour: StartTour, delivery: str) -> None:
+    """If Kafka refuses the time of messages, which is the leader's, the leader ends and says so.
+
+    This topic takes no message from before the present millisecond.
+    """
+    strict = place.new_topic(message_timestamp_before_max_ms="0")
+    place.stash(Message(strict, "k", str(number)) for number in range(100))
+    lingers = {"linger.ms": 50}
+    running = start_tour(place.config(delivery=delivery, producer_kafka=lingers), place.lease())
     running.join()
     assert isinstance(running.failure, ClockError)
     assert "clock" in str(running.failure)
