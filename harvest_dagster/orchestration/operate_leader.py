@@ -23,21 +23,28 @@ class Resign(dg.Config):
     shard: int | None = Field(
         default=None, description="one shard, from 0 on; null asks the leaders of all"
     )
+    seconds: float = Field(
+        default=resign.RESIGN_SECONDS, description="how long to wait for who leads then"
+    )
 
 
 class Remark(dg.Config):
     """What is to be marked again."""
 
     shard: int | None = Field(default=None, description="one shard, from 0 on; null: all of them")
+    seconds: float | None = Field(
+        default=None,
+        description="how long to wait for the next tours; null: the drain timeout and a minute",
+    )
 
 
 def _resign(call: Call, config: Resign) -> Did:
     with call.looking() as connection:
-        changes = resign.resign(connection, call.name, config.shard)
+        changes = resign.resign(connection, call.name, config.shard, config.seconds)
     lines = [str(change) for change in changes]
     if any(change.after is None for change in changes):
         raise HarvestStateError(
-            f"{'; '.join(lines)}: after {resign.RESIGN_SECONDS:.0f} s; is another candidate, or the"
+            f"{'; '.join(lines)}: after {config.seconds:.0f} s; is another candidate, or the"
             " sensor, there to take over?"
         )
     return Did(lines, {"shards": len(changes), "leaders": table([_leaders(c) for c in changes])})
@@ -55,7 +62,9 @@ def _leaders(change: HandOver) -> dict[str, str | int]:
 
 
 def _remark(call: Call, config: Remark) -> Did:
-    seconds = call.harvest.limits().drain_timeout + _NEXT_TOUR_SECONDS
+    seconds = config.seconds
+    if seconds is None:
+        seconds = call.harvest.limits().drain_timeout + _NEXT_TOUR_SECONDS
     with call.looking() as connection:
         found = remark.remark(connection, call.name, config.shard, seconds)
     lines = [str(one) for one in found]
@@ -81,8 +90,8 @@ def _shard(one: Remarked) -> dict[str, str | int]:
 
 RESIGN = Action(
     "resign",
-    "Asks the leader to let what is in flight settle and to hand over, waits up to 15 s for who"
-    " leads then, and tells who led and who leads now.",
+    "Asks the leader to let what is in flight settle and to hand over, waits for who leads then,"
+    " and tells who led and who leads now.",
     Resign,
     _resign,
 )

@@ -177,13 +177,10 @@ def test_resign_where_nobody_leads(place: Place, press: Press) -> None:
     assert why(press("resign", shard=0)).startswith(f"nobody leads shard 0 of {place.name}: ")
 
 
-def test_resign_that_nobody_takes_over(
-    place: Place, press: Press, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resign_that_nobody_takes_over(place: Place, press: Press) -> None:
     """A leader that does not hear is a failure."""
-    monkeypatch.setattr("harvest_dagster.election.resign.resign.__defaults__", (None, 0.5))
     lease = place.lease()
-    said = why(press("resign"))
+    said = why(press("resign", seconds=0.5))
     assert f"nobody has taken over from {lease.holder}" in said
 
 
@@ -224,13 +221,10 @@ def test_remark_where_a_tour_runs(place: Place, press: Press) -> None:
     assert facts(done)["did"].endswith(f"5 were marked again under epoch {row['epoch now']}")
 
 
-def test_remark_that_nobody_follows(
-    place: Place, press: Press, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remark_that_nobody_follows(place: Place, press: Press) -> None:
     """A leader that does not hear, so that no tour follows, is a failure."""
-    monkeypatch.setattr("harvest_dagster.orchestration.operate_leader._NEXT_TOUR_SECONDS", -5.0)
     place.lease()
-    assert "nobody has gone on from epoch 1 yet" in why(press("remark"))
+    assert "nobody has gone on from epoch 1 yet" in why(press("remark", seconds=0.5))
 
 
 def test_create_outbox(place: Place, press: Press) -> None:
