@@ -61,9 +61,10 @@ class Candidacy:
         topics: Sequence[str],
         orphaned: Tell,
         pulse: Pulse,
+        successor_seconds: float = _SUCCESSOR_SECONDS,
     ) -> None:
         self.config, self.sensor, self._orphaned = config, sensor, orphaned
-        self._pulse = pulse
+        self._pulse, self._successor_seconds = pulse, successor_seconds
         self._settings = Harvesting(config).candidate
         self._candidate = Candidate(self._settings, self)
         self.topics = TopicCounts(config.base_kafka, topics)
@@ -130,7 +131,7 @@ class Candidacy:
 
     def _tell_if_nobody_leads(self) -> None:
         """Report it, for no tick will; a code server that was loaded anew leads within the time."""
-        deadline = time.monotonic() + _SUCCESSOR_SECONDS
+        deadline = time.monotonic() + self._successor_seconds
         try:
             while time.monotonic() < deadline:
                 if self._is_led():

@@ -27,11 +27,8 @@ _LATE_SECONDS, _AWAY_SECONDS = LONGEST_SILENCE / _TICKS, 120.0
 class Pulse:
     """The ticks of one harvest's sensor in this process, whatever candidacy they found."""
 
-    def __init__(
-        self, shortest_silence: float = _SHORTEST_SILENCE, clock: Callable[[], float] = now
-    ) -> None:
-        self._shortest_silence, self._now = shortest_silence, clock
-        self._ticked_at = clock()
+    def __init__(self, clock: Callable[[], float] = now) -> None:
+        self._now, self._ticked_at = clock, clock()
         self._apart = 0.0
 
     def tick(self) -> None:
@@ -42,7 +39,7 @@ class Pulse:
     @property
     def silence(self) -> float:
         """After how many seconds without a tick the sensor is taken to be gone."""
-        return min(max(_TICKS * self._apart, self._shortest_silence), LONGEST_SILENCE)
+        return min(max(_TICKS * self._apart, _SHORTEST_SILENCE), LONGEST_SILENCE)
 
     @property
     def is_silent(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -12,11 +12,11 @@ import pytest
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.ledger import lease as leases
-from harvest_dagster.orchestration import candidacy, pulse
 from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
-from harvest_dagster.orchestration.pulse import Pulse
+from harvest_dagster.orchestration.pulse import LONGEST_SILENCE, Pulse
 from harvest_dagster.work import tours
 from harvest_dagster.work.delegate import Delegate
+from tests.support.clock import Clock
 from tests.support.place import Place
 from tests.support.waiting import until
 
@@ -87,37 +87,39 @@ def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
     assert tour.wait(10)
 
 
-def test_silence_ends_it(place: Place, stands: Candidacy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without ticks it resigns, and the next tick makes another."""
-    monkeypatch.setattr(pulse, "_SHORTEST_SILENCE", 1.0)
-    until(lambda: stands.over and not stands.leads(0))
+def leading(place: Place, told: Callable[[], None], clock: Clock, **how: float) -> Candidacy:
+    """Make a candidacy that leads, and whose sensor has ticked at the time of a clock."""
+    made = Candidacy(place.config(), SENSOR, [], told, Pulse(clock), **how)
+    until(lambda: made.leads(0))
+    return made
+
+
+def test_silence_ends_it(place: Place) -> None:
+    """Without ticks it resigns; when nobody else leads then, there is no tick to tell it."""
+    told, clock = threading.Event(), Clock()
+    alone = leading(place, told.set, clock, successor_seconds=1.0)
+    clock.time += LONGEST_SILENCE + 1
+    until(lambda: alone.over and not alone.leads(0))
     with place.connect() as connection:
         until(lambda: leases.read(connection, place.name)[0].expired)
-    monkeypatch.undo()
+    assert told.wait(30)
+
+
+def test_the_next_tick_makes_another(place: Place, stands: Candidacy) -> None:
+    """Where one has resigned, the next tick stands again."""
+    stands.stop()
     again = candidacy_of(place.config(), SENSOR, [])
     assert again is not stands
     until(lambda: again.leads(0))
     again.stop()
 
 
-def test_that_nobody_leads_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the ticks have ceased and nobody else leads, there is no tick to tell it."""
-    told = threading.Event()
-    alone = candidacy_of(place.config(), SENSOR, [], told.set)
-    until(lambda: alone.leads(0))
-    monkeypatch.setattr(pulse, "_SHORTEST_SILENCE", 0.1)
-    monkeypatch.setattr(candidacy, "_SUCCESSOR_SECONDS", 1.0)
-    assert told.wait(30)
-
-
-def test_a_successor_is_no_news(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_successor_is_no_news(place: Place) -> None:
     """Where another candidate takes over in time, the check stays as it is."""
-    told = threading.Event()
-    ticks = Pulse()
-    first = Candidacy(place.config(), SENSOR, [], told.set, ticks)
-    until(lambda: first.leads(0))
+    told, clock = threading.Event(), Clock()
+    first = leading(place, told.set, clock)
     second = Candidacy(place.config(), SENSOR, [], told.set, Pulse())
-    monkeypatch.setattr(ticks, "_ticked_at", 0.0)
+    clock.time += LONGEST_SILENCE + 1
     until(lambda: second.leads(0))
     first.guard.join(30)
     assert not told.is_set()

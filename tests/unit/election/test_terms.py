@@ -6,25 +6,15 @@ import pytest
 
 from harvest_dagster.election.terms import EXPIRED, Terms
 from harvest_dagster.ledger.lease import Lease
+from tests.support.clock import Clock
 
 LEASE = Lease("outbox", 0, 1, uuid4(), "x")
-
-
-class Clock:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        """Tell the time."""
-        return self.time
 
 
 @pytest.fixture
 def clock() -> Clock:
     """Give the clock that terms go by."""
-    return Clock()
+    return Clock(100.0)
 
 
 def test_trust_ends_by_the_clock(clock: Clock) -> None:

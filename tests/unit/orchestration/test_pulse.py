@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harvest_dagster.orchestration.pulse import Pulse
+from tests.support.clock import Clock
 
 
 @pytest.mark.parametrize(
@@ -19,13 +20,13 @@ from harvest_dagster.orchestration.pulse import Pulse
 )
 def test_silence(apart: float, silence: float, late: bool) -> None:
     """Late ticks are waited for as long as leadership may stay unattended, and told of."""
-    time = 1000.0
-    ticks = Pulse(clock=lambda: time)
-    time += apart
+    clock = Clock()
+    ticks = Pulse(clock)
+    clock.time += apart
     ticks.tick()
     assert ticks.silence == silence
     assert ("use_threads" in ticks.trouble) == late
-    time += silence
+    clock.time += silence
     assert not ticks.is_silent
-    time += 0.1
+    clock.time += 0.1
     assert ticks.is_silent
