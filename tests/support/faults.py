@@ -50,8 +50,10 @@ def new_place() -> Iterator[NewPlace]:
 
 
 def processes(servers: Servers, name: str) -> list[psutil.Process]:
-    """Find a server's process, and its children after it."""
-    (pid,) = (server.pid for server in servers.each if server.name == name)
+    """Find a server's process as it runs now, and its children after it."""
+    now = embedded.status(servers.home).servers
+    assert now, "the servers are up"
+    (pid,) = (server.pid for server in now.each if server.name == name)
     own = psutil.Process(pid)
     return [own, *own.children(recursive=True)]
 
