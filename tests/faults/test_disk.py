@@ -15,7 +15,7 @@ import pytest
 from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.owner import give
 from tests.support.deliveries import DELIVERIES
-from tests.support.faults import BUSY, settle
+from tests.support.faults import BUSY, refused, settle
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ FULL = """
 """
 CLAIMS = ("INSERT", "harvest.claim")
 WRITES = [
-    pytest.param([CLAIMS], id="claims"),
-    pytest.param([("DELETE", "outbox")], id="purges"),
-    pytest.param([("UPDATE", "harvest.lease"), CLAIMS], id="leases", marks=pytest.mark.long),
-    pytest.param([("INSERT", "harvest.event"), CLAIMS], id="events", marks=pytest.mark.long),
+    pytest.param([CLAIMS], False, id="claims"),
+    pytest.param([("DELETE", "outbox")], False, id="purges"),
+    pytest.param([("UPDATE", "harvest.lease"), CLAIMS], True, id="leases", marks=pytest.mark.long),
+    pytest.param([("INSERT", "harvest.event"), CLAIMS], False, id="events", marks=pytest.mark.long),
 ]
 
 
 @contextmanager
-def refused(place: Place, writes: list[tuple[str, str]]) -> Iterator[None]:
+def full(place: Place, writes: list[tuple[str, str]]) -> Iterator[None]:
     """Have PostgreSQL refuse some writes as it does when a disk is full."""
     for kind, table in writes:
         place.rows(
@@ -56,21 +56,27 @@ def notices(place: Place) -> bool:
 
 
 @DELIVERIES
-@pytest.mark.parametrize("writes", WRITES)
+@pytest.mark.parametrize(("writes", "is_fenced"), WRITES)
 def test_writes_that_a_full_disk_refuses(
-    place: Place, start_harvest: StartHarvest, delivery: str, writes: list[tuple[str, str]]
+    place: Place,
+    start_harvest: StartHarvest,
+    delivery: str,
+    writes: list[tuple[str, str]],
+    *,
+    is_fenced: bool,
 ) -> None:
     """While there is no room for one kind of write or another the harvest waits; then it goes on.
 
-    Triggers raise what PostgreSQL does of a full disk. For leases and events that lasts for longer
-    than trust in the lease, so that the leader is fenced, and must be elected anew.
+    Triggers raise what PostgreSQL does of a full disk. For leases that lasts for longer than trust
+    in the lease, so that the leader is fenced, and must be elected anew.
     """
     place.rows(FULL)
     place.put(2000)
     running = start_harvest(place.config(delivery=delivery, limits=BUSY))
     until(lambda: place.waiting() < 1800)
-    with refused(place, writes):
-        until(lambda: notices(place) or "LeaderFenced" in running.kinds())
+    with full(place, writes):
+        refused(place, statements=5)
+        until(lambda: not is_fenced or "LeaderFenced" in running.kinds())
     settle(place, delivery)
     until(lambda: notices(place) or len(place.events("acquired")) > 1)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers
@@ -64,7 +65,7 @@ def nobody_leads(harvests: list[RunningHarvest]) -> bool:
 def is_replaced(place: Place) -> bool:
     """Return whether one of three brokers is taken to be gone, and its partitions led by others."""
     with suppress(KafkaException):  # the one that hangs may have been asked
-        return len(place.admin.list_topics(timeout=5).brokers) < BROKERS
+        return len(AdminClient(place.kafka).list_topics(timeout=5).brokers) < BROKERS
     return False
 
 
