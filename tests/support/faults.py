@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +63,12 @@ def hung(servers: Servers, name: str) -> Iterator[None]:
     """Have a server that takes connections, as its kernel does it, and answers nothing."""
     family = processes(servers, name)
     for each in family:
-        each.suspend()
+        with suppress(psutil.NoSuchProcess):  # a session may end at any time
+            each.suspend()
     yield
     for each in family:
-        each.resume()
+        with suppress(psutil.NoSuchProcess):
+            each.resume()
 
 
 def terminate(place: Place, whose: str = "harvest %") -> int:
