@@ -1,0 +1,32 @@
+-- lock: let the writes of a key come one after the other; all writers take the locks in one order, so that no two wait for each other
+SELECT pg_advisory_xact_lock(lock)
+  FROM (SELECT DISTINCT hashtextextended('harvest.written ' || key, 0) AS lock
+          FROM unnest(%s::text[]) AS key
+         ORDER BY lock) AS ordered
+
+-- written: the last write of each key, the newest last, but that of a stream behind all others
+SELECT write, batch, outbox, messages, first_id, last_id, tables
+     , harvest_written.stream, harvest_written.total -- so that an error names the table that lacks them
+  FROM harvest.written AS harvest_written
+ WHERE key = ANY (%s)
+ ORDER BY stream IS NOT NULL, at
+
+-- known: which of the keys were written
+SELECT key FROM harvest.written WHERE key = ANY (%s) ORDER BY key
+
+-- is_another: whether two names are those of two tables
+SELECT to_regclass(%s) <> to_regclass(%s)
+
+-- record: a key's last write
+INSERT INTO harvest.written
+       (key, write, batch, outbox, messages, total, first_id, last_id, tables, stream, passing)
+VALUES (%(key)s, %(write)s, %(batch)s, %(outbox)s, %(messages)s, %(messages)s, %(first_id)s, %(last_id)s
+      , %(tables)s, %(stream)s, %(passing)s)
+    ON CONFLICT (key) DO UPDATE
+   SET write = EXCLUDED.write, batch = EXCLUDED.batch, at = now(), outbox = EXCLUDED.outbox
+     , messages = EXCLUDED.messages, first_id = EXCLUDED.first_id, last_id = EXCLUDED.last_id
+     , tables = EXCLUDED.tables, stream = EXCLUDED.stream
+     , total = harvest.written.total + EXCLUDED.messages
+
+-- forget_passing: the keys that nobody has given; after a day nobody asks for such a write again
+DELETE FROM harvest.written WHERE passing AND at < now() - interval '1 day'
