@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -15,13 +15,11 @@ from benchmarks.place import Place, place
 from benchmarks.report import Result
 from harvest_dagster.spark import staging
 from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows
-from harvest_dagster.spark.commit import Request, commit
-from harvest_dagster.spark.messages import MessageEncoder
-from harvest_dagster.spark.moves import messages_move
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.plan import Plan, make_plan
+from harvest_dagster.spark.commit import commit
+from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import Staged
 from harvest_dagster.spark.task import copy
+from harvest_dagster.spark.write_plan import WritePlan, make_plan
 
 CONNECTIONS = 2
 BATCH = 10_000
@@ -77,13 +75,13 @@ def _staged_and_committed(count: int, attach_from: int) -> tuple[int, Cost]:
         return _position(watching) - began, _commit(watching, planned, done, attach_from)
 
 
-def _plan(here: Place, *, creates: bool = True) -> Plan:
+def _plan(here: Place, *, creates: bool = True) -> WritePlan:
     schema = StructType().add("key", StringType()).add("value", StringType())
-    options = Options.read({"url": here.url, "topic": here.topic})
+    options = SourceOptions.read({"url": here.url, "topic": here.topic})
     return make_plan(options, schema, creates=creates)
 
 
-def _stage(planned: Plan, count: int, attach_from: int) -> list[Staged]:
+def _stage(planned: WritePlan, count: int, attach_from: int) -> list[Staged]:
     """Stage all by as many tasks as there are connections."""
     batches = _batches(_ENCODED)
 
@@ -124,11 +122,10 @@ def _copy(url: str, statement: str, batches: list[memoryview], count: int) -> No
 
 
 def _commit(
-    watching: psycopg.Connection[Any], planned: Plan, done: list[Staged], attach_from: int
+    watching: psycopg.Connection[Any], planned: WritePlan, done: list[Staged], attach_from: int
 ) -> Cost:
-    encoder = cast("MessageEncoder", planned.encoder)
-    request = Request(planned.write, None, encoder.outbox.table, attach_from=attach_from)
-    move = messages_move(planned.staging, encoder, done)
+    request = SourceOptions.read({"url": planned.url}).request(planned.write)
+    move = planned.move(done, attach_from)
     began, start = _position(watching), time.perf_counter()
     with staging.connect(planned.url) as connection:
         staging.settle(connection, planned.staging, done)

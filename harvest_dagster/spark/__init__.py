@@ -10,10 +10,10 @@ with transaction(spark, key="sales/2026-11-18") as write:
     write.stash(events, topic="sales", order_by=["at"])
 """
 
-from harvest_dagster.spark.commit import Written
-from harvest_dagster.spark.progress import Progress, progress
+from harvest_dagster.ledger.once import Written
 from harvest_dagster.spark.session import register
 from harvest_dagster.spark.source import OutboxSource
+from harvest_dagster.spark.stream_progress import Progress, progress
 from harvest_dagster.spark.transaction import Transaction, transaction
 
 __all__ = [

@@ -21,7 +21,7 @@ from harvest_dagster.spark.json_text import json_texts
 HEAD = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TAIL = struct.pack("!h", -1)
 SLICE_BYTES = 32 * 1024 * 1024
-"""How much is encoded at once: the buffer of a column of bytes can't grow past 2 GB."""
+"""So much is encoded at once: the buffer of a column of bytes can't grow past 2 GB."""
 
 _EPOCH_DAYS = 10_957
 _EPOCH_MICROSECONDS = _EPOCH_DAYS * 86_400_000_000
@@ -31,18 +31,18 @@ Bytes: TypeAlias = "pa.Array | pa.Scalar"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """How values of an Arrow type become a type of PostgreSQL."""
+class CopyType:
+    """A type of PostgreSQL, and how values of an Arrow type are encoded as it."""
 
     type: LiteralString
     oid: int
     encode: Callable[[pa.Array], pa.Array]
     sorts_as: LiteralString = ""
-    """What makes PostgreSQL sort it as Spark does."""
+    """What an ORDER BY adds to the column, so that PostgreSQL sorts it as Spark does."""
 
 
 def slices(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """Cut a batch into pieces that are encoded at once."""
+    """Cut a batch into pieces that are each encoded at once."""
     if batch.num_rows == 0:
         return []
     rows = max(1, batch.num_rows * SLICE_BYTES // max(batch.nbytes, 1))
@@ -50,7 +50,7 @@ def slices(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 
 def copy_rows(fields: Sequence[pa.Array], first: bytes | None = None) -> pa.Buffer:
-    """Make rows of these fields, each an array of bytes or nulls; `first` begins every row."""
+    """Return the rows of these fields, arrays of bytes or nulls; `first` begins every row."""
     head = struct.pack("!h", len(fields) + (first is not None))
     if first is not None:
         head += struct.pack("!i", len(first)) + first
@@ -60,44 +60,44 @@ def copy_rows(fields: Sequence[pa.Array], first: bytes | None = None) -> pa.Buff
     return _content(_joined(parts))
 
 
-def kind_of(type_: pa.DataType) -> Kind | None:
-    """Tell how a type is staged; None if there is no way."""
+def copy_type_of(type_: pa.DataType) -> CopyType | None:
+    """Return the type that an Arrow type is staged as; None if there is none."""
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         item = _SCALARS.get(_id(type_.value_type))
         if item is None:
             return _JSON
-        return Kind(f"{item.type}[]", item.oid, lambda array: list_bytes(array, item))
+        return CopyType(f"{item.type}[]", item.oid, lambda array: list_bytes(array, item))
     if pa.types.is_struct(type_) or pa.types.is_map(type_):
         return _JSON
     return _SCALARS.get(_id(type_))
 
 
-def json_kind_of(type_: pa.DataType) -> Kind | None:
-    """Tell how a type is staged that is to become JSON."""
-    return _JSON if pa.types.is_nested(type_) else kind_of(type_)
+def json_copy_type_of(type_: pa.DataType) -> CopyType | None:
+    """Return the type that an Arrow type is staged as if it is to become JSON."""
+    return _JSON if pa.types.is_nested(type_) else copy_type_of(type_)
 
 
 def encoded(array: pa.Array, *, as_json: bool = False) -> pa.Array:
-    """The bytes of each value of a type that the driver has accepted."""
-    kind = json_kind_of(array.type) if as_json else kind_of(array.type)
-    assert kind is not None  # noqa: S101 - the driver has looked at the types
+    """Return the bytes of each value."""
+    kind = json_copy_type_of(array.type) if as_json else copy_type_of(array.type)
+    assert kind is not None  # noqa: S101 - the driver has refused all others
     return kind.encode(array)
 
 
 def text_bytes(array: pa.Array) -> pa.Array:
-    """Text or bytes as they are."""
+    """Return text or bytes as bytes."""
     return array if array.type == pa.binary() else array.cast(pa.binary())
 
 
-def list_bytes(array: pa.Array, item: Kind) -> pa.Array:
-    """An array of PostgreSQL for each list."""
+def list_bytes(array: pa.Array, item: CopyType) -> pa.Array:
+    """Return an array of PostgreSQL for each list."""
     counts = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
     encoded = list_items(counts, item.encode(pc.list_flatten(array)), item.oid)
     return _where(array, encoded)
 
 
 def list_items(counts: pa.Array, items: pa.Array, oid: int) -> pa.Array:
-    """An array of PostgreSQL for each count, of so many of the items, which are bytes or nulls."""
+    """Return an array of PostgreSQL for each count, with so many of the items, bytes or nulls."""
     offsets = pa.array(np.concatenate([[0], np.cumsum(_numpy(counts))]), pa.int32())
     lists = pa.ListArray.from_arrays(offsets, _joined([_lengths(items), _filled(items)]))
     some, none = struct.pack("!iii", 1, 1, oid), struct.pack("!iii", 0, 0, oid)
@@ -120,7 +120,7 @@ def _filled(field: pa.Array) -> pa.Array:
 
 
 def fixed(values: np.ndarray[Any, Any], form: str) -> pa.Array:
-    """Each number as its bytes, most significant first."""
+    """Return each number as its bytes, in the form that NumPy calls it by, such as `>i8`."""
     ordered = np.ascontiguousarray(values.astype(form))
     width = pa.binary(ordered.itemsize)
     return pa.Array.from_buffers(width, len(ordered), [None, pa.py_buffer(ordered)]).cast(
@@ -134,7 +134,7 @@ def _numpy(array: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def _where(given: pa.Array, encoded: pa.Array) -> pa.Array:
-    """Null wherever what was given is null."""
+    """Return what was encoded, but null wherever what was given is null."""
     if not given.null_count:
         return encoded
     return pc.if_else(given.is_valid(), encoded, pa.scalar(None, pa.binary()))
@@ -172,22 +172,22 @@ def _id(type_: pa.DataType) -> str:
     return "decimal" if pa.types.is_decimal(type_) else str(type_)
 
 
-_TEXT, _BYTES = Kind("text", 25, text_bytes, ' COLLATE "C"'), Kind("bytea", 17, text_bytes)
-_JSON = Kind("text", 25, lambda array: text_bytes(json_texts(array)))
+_TEXT, _BYTES = CopyType("text", 25, text_bytes, ' COLLATE "C"'), CopyType("bytea", 17, text_bytes)
+_JSON = CopyType("text", 25, lambda array: text_bytes(json_texts(array)))
 _SCALARS = {
-    "bool": Kind("boolean", 16, _number("u1", as_type=pa.uint8())),
-    "int8": Kind("smallint", 21, _number(">i2")),
-    "int16": Kind("smallint", 21, _number(">i2")),
-    "int32": Kind("integer", 23, _number(">i4")),
-    "int64": Kind("bigint", 20, _number(">i8")),
-    "float": Kind("real", 700, _number(">f4")),
-    "double": Kind("double precision", 701, _number(">f8")),
-    "decimal": Kind("text", 25, _decimals, "::numeric"),
+    "bool": CopyType("boolean", 16, _number("u1", as_type=pa.uint8())),
+    "int8": CopyType("smallint", 21, _number(">i2")),
+    "int16": CopyType("smallint", 21, _number(">i2")),
+    "int32": CopyType("integer", 23, _number(">i4")),
+    "int64": CopyType("bigint", 20, _number(">i8")),
+    "float": CopyType("real", 700, _number(">f4")),
+    "double": CopyType("double precision", 701, _number(">f8")),
+    "decimal": CopyType("text", 25, _decimals, "::numeric"),
     "string": _TEXT,
     "large_string": _TEXT,
     "binary": _BYTES,
     "large_binary": _BYTES,
-    "date32[day]": Kind("date", 1082, _number(">i4", _EPOCH_DAYS, pa.int32())),
-    "timestamp": Kind("timestamp", 1114, _microseconds),
-    "timestamptz": Kind("timestamptz", 1184, _microseconds),
+    "date32[day]": CopyType("date", 1082, _number(">i4", _EPOCH_DAYS, pa.int32())),
+    "timestamp": CopyType("timestamp", 1114, _microseconds),
+    "timestamptz": CopyType("timestamptz", 1184, _microseconds),
 }

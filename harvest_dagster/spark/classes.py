@@ -2,9 +2,9 @@
 
     python -m harvest_dagster.spark.classes
 
-makes it once for a user and a version of Spark; `java_options` are what a session is told, so that
-it takes its classes from there. A JVM that can't use the archive, such as another version of Java,
-goes its usual way without a word.
+makes it, once for a user and a version of Spark. A session that is given `java_options` takes its
+classes from there. A JVM that can't use the archive, such as one of another Java, starts without it
+and says nothing.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def archive() -> Path:
-    """Tell where the archive is, or would be."""
+    """Return the path of the archive, whether it was made or not."""
     home = os.environ.get("XDG_CACHE_HOME")
     cache = Path(home) if home else Path.home() / ".cache"
     return cache / "harvest_dagster" / f"spark-{pyspark.__version__}.jsa"
 
 
 def java_options() -> str:
-    """Give the value for `spark.driver.extraJavaOptions`; nothing where there is no archive."""
+    """Return the value for `spark.driver.extraJavaOptions`; empty if there is no archive."""
     found = archive()
     return f"-XX:SharedArchiveFile={found} {_QUIET}" if found.exists() else ""
 
 
 def main() -> None:
-    """Make the archive, unless it is there: from a session that does a little of everything."""
+    """Make the archive from a session that does a little of everything, unless it is there."""
     if archive().exists():
         return
     archive().parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def _run(options: str) -> None:
 
 
 def _end_jvm() -> None:
-    """Let the JVM come to its end, which is when it writes the archive."""
+    """End the JVM, which writes the archive then, and wait for it."""
     gateway = pyspark.SparkContext._gateway  # noqa: SLF001 - Spark offers no other way to it
     if gateway is not None:
         gateway.proc.stdin.close()

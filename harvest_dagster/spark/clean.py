@@ -1,8 +1,8 @@
-"""Cleaning: drops what writes have left that are over, and never fails the write that does it.
+"""Cleaning: drops what earlier writes have left, and never fails the write that does it.
 
-Each write cleans when it begins, and a stream after each of its batches. Whatever can't be dropped
-now, since it is in use, belongs to another role, or another writer is just dropping it, is left to
-a later write.
+Each write cleans when it begins, and a stream after each of its batches. A table can't be dropped
+while it is in use, while another writer drops it, or if it belongs to another role: it is left to a
+later write.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.staging import SCHEMA, connect, discard, drop
 
 DEAD_AFTER = timedelta(days=2)
-"""A write says that it is alive when a task has ended, and a task may be at work for long."""
+"""A write shows that it is alive whenever a task ends, and a task may take long."""
 _SQL = statements("harvest_dagster.spark", "clean.sql")
 
 
 def discard_all(url: str, names: Iterable[str]) -> None:
-    """Drop the staging tables of a write that is over: it is what it is, also if this fails."""
+    """Drop the staging tables of a write that is over, or leave them to a later one."""
     with suppress(psycopg.Error, OutboxError), connect(url) as connection:
         for name in names:
             discard(connection, name)
 
 
 def clean(connection: psycopg.Connection[Any]) -> None:
-    """Drop what dead writers have left, and parts of an outbox that are drained."""
+    """Drop what dead writers have left, and the parts of outboxes that are drained."""
     for (name,) in connection.execute(_SQL["dead"].text, (DEAD_AFTER,)).fetchall():
         with suppress(psycopg.Error):
             drop(connection, name)
@@ -42,7 +42,10 @@ def clean(connection: psycopg.Connection[Any]) -> None:
 
 
 def _drop_if_drained(connection: psycopg.Connection[Any], part: TableName) -> None:
-    """Look before the lock, which all who use the outbox would wait for, and again behind it."""
+    """Drop a part that has no rows left.
+
+    All who use the outbox wait for the lock, so it is taken only if the part seems empty.
+    """
     with connection.transaction():
         connection.execute(_SQL["lock_time"].text)
         if _holds_rows(connection, part):

@@ -1,17 +1,18 @@
-"""Ids of a large task: drawn from the outbox's sequence many at once.
+"""The ids of a large task, drawn from the outbox's sequence many at once.
 
 To draw an id for each row is a quarter of what a COPY and its index cost PostgreSQL. A sequence
-can't be asked for several at once; but it can be set, if nobody draws meanwhile:
+gives one id at a time; but it can be set to a later number while nobody else draws:
 
-    queue    after others who want to do the same
-    hold     a lock that ALTER SEQUENCE takes, and that all who draw wait for
-    jump     over as many ids as are wanted, which are ours
+    queue    behind others who want to do the same
+    hold     the lock of ALTER SEQUENCE, for which all who draw wait
+    jump     over as many ids as are wanted, which are then ours
 
-PostgreSQL is told all of it in one message, so it lets go whatever becomes of us. Whoever draws
-holds the sequence until his transaction ends, and those behind us wait with us: so we ask for a
-millisecond, and if it is not to be had, ids are drawn one by one, which waits for nobody. What a
-task leaves over of its ids nobody gets. It runs on the task's thread, and blocks on PostgreSQL
-alone.
+All of it goes to PostgreSQL in one message, so the lock is released even if we die meanwhile.
+Whoever has drawn an id holds the sequence until their transaction ends. While we waited for that,
+all who draw would wait behind us. So we give up after a millisecond, and draw the ids one by one,
+which waits for nobody. Ids that a task does not use are lost.
+
+It runs on the task's thread, and blocks on PostgreSQL alone.
 """
 
 from __future__ import annotations
@@ -30,34 +31,36 @@ from harvest_dagster.spark.staging import connect
 
 _SQL = statements("harvest_dagster.spark", "ids.sql")
 MANY = 500_000
+"""So many ids are drawn by a jump."""
 SOME = 50_000
+"""So many are drawn where a jump can't be had."""
 
 Numbers = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
-    """Where a table has its ids from, and whose it is, both as SQL names them."""
+class IdSequence:
+    """The sequence of a table's ids, and its owner, both quoted as SQL wants them."""
 
     name: str
     owner: str
 
 
-def sequence_of(connection: psycopg.Connection[Any], table: TableName) -> Sequence | None:
-    """Tell where a table has its ids from, if many may be drawn at once."""
+def sequence_of(connection: psycopg.Connection[Any], table: TableName) -> IdSequence | None:
+    """Return the sequence of a table's ids, or None if many can't be drawn from it at once."""
     row = connection.execute(_SQL["sequence"].text, (table.sql,)).fetchone()
-    return Sequence(*row) if row else None
+    return IdSequence(*row) if row else None
 
 
-class Ids:
-    """Ids of one sequence, each larger than all before it."""
+class DrawnIds:
+    """Ids of one sequence, each larger than all that were taken before it."""
 
-    def __init__(self, url: str, sequence: Sequence, many: int = MANY, some: int = SOME) -> None:
+    def __init__(self, url: str, sequence: IdSequence, many: int = MANY, some: int = SOME) -> None:
         self._url, self._sequence, self._many, self._some = url, sequence, many, some
         self._left: Numbers = np.empty(0, np.int64)
 
     def take(self, count: int) -> Numbers:
-        """Take the next ids; over a connection of its own, if more are to be drawn."""
+        """Return the next ids; draw more over a connection of its own if there are too few."""
         while len(self._left) < count:
             with connect(self._url) as connection:
                 self.draw(connection)
@@ -65,7 +68,7 @@ class Ids:
         return taken
 
     def draw(self, connection: psycopg.Connection[Any]) -> None:
-        """Draw more, to be taken."""
+        """Draw more ids, for `take`."""
         try:
             first = _jump(connection, self._sequence, self._many)
             drawn = np.arange(first, first + self._many)
@@ -74,7 +77,7 @@ class Ids:
         self._left = np.concatenate([self._left, drawn])
 
 
-def _jump(connection: psycopg.Connection[Any], sequence: Sequence, count: int) -> int:
+def _jump(connection: psycopg.Connection[Any], sequence: IdSequence, count: int) -> int:
     jump = _SQL["jump"].sql(
         sequence=SQL(sequence.name),
         owner=SQL(sequence.owner),
@@ -89,7 +92,7 @@ def _jump(connection: psycopg.Connection[Any], sequence: Sequence, count: int) -
 
 
 def one_by_one(connection: psycopg.Connection[Any], sequence: str, count: int) -> Numbers:
-    """Draw as any INSERT does."""
+    """Return ids that are drawn as any INSERT draws them."""
     row = connection.execute(_SQL["draw"].text, (sequence, count), binary=True).fetchone()
     assert row is not None  # noqa: S101 - it is an aggregate
     return np.frombuffer(row[0], ">i8").astype(np.int64)

@@ -1,4 +1,4 @@
--- sequence: where a table has its ids from, if it may jump: it counts by ones, far, and for all sessions alike
+-- sequence: the sequence of a table's ids, and its owner, if we may set it, and if it counts by ones up to the largest bigint and keeps no ids for single sessions
 SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relowner::regrole::text
   FROM pg_attribute a
   JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
@@ -12,11 +12,11 @@ SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relowner::regr
    AND s.seqmax = 9223372036854775807
    AND pg_has_role(c.relowner, 'USAGE') AND has_sequence_privilege(c.oid, 'UPDATE')
 
--- jump: the first of so many ids; all of it is told at once, so that nobody waits for who has asked
-SELECT pg_advisory_xact_lock(hashtextextended('harvest.ids ' || {name}, 0)); -- in nobody's way who jumps as well
+-- jump: the first of so many ids, which are ours; all statements go in one message, so that nobody waits for our next one
+SELECT pg_advisory_xact_lock(hashtextextended('harvest.ids ' || {name}, 0)); -- others who jump wait here, and do not give up at the sequence's lock
    SET LOCAL lock_timeout = '1ms';
- ALTER SEQUENCE {sequence} OWNER TO {owner}; -- whose it is: nothing but its lock is wanted
+ ALTER SEQUENCE {sequence} OWNER TO {owner}; -- it keeps its owner: the statement is there for its lock
 SELECT setval({name}, nextval({name}) + {count} - 1) - {count} + 1
 
--- draw: so many ids one by one
+-- draw: so many ids, drawn one by one
 SELECT string_agg(int8send(nextval(%s)), '') FROM generate_series(1, %s)

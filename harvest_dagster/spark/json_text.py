@@ -1,6 +1,6 @@
-"""Structs, maps and lists as JSON, in the way that Spark's `to_json` writes them.
+"""Structs, maps and lists as JSON, as Spark's `to_json` writes them.
 
-Times alone differ: they keep their microseconds, and say their zone as `+00:00`.
+Only times differ: they keep their microseconds, and their zone is `+00:00`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
 
 
 def json_texts(array: pa.Array) -> pa.Array:
-    """Write each value as JSON; null stays null."""
+    """Return each value as JSON; null stays null."""
     write = _writer(array.type)
     return pa.array([None if v is None else write(v) for v in array.to_pylist()], pa.string())
 
 
 def _writer(type_: pa.DataType) -> Callable[[Any], str]:
-    """Make what writes values of a type, so that the type is looked at once and not for each."""
+    """Return what writes values of a type, so that we look at the type once, not for each value."""
     if pa.types.is_struct(type_):
         return _struct(type_)
     if pa.types.is_map(type_):
@@ -64,7 +64,7 @@ def _key(value: Any) -> str:  # noqa: ANN401 - text, a whole number or a boolean
 
 
 def _float(value: float, digits: str) -> str:
-    """Write a number as Java does, which sets a point early, and an exponent late."""
+    """Return a number as Java writes it: plain from 0.001 to 10,000,000, else with an exponent."""
     if not isfinite(value):
         return f'"{value}"'.replace("nan", "NaN").replace("inf", "Infinity")
     if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_TO:

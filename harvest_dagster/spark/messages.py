@@ -24,19 +24,19 @@ from harvest_dagster.outbox.arrays import BYTEA_OID, TEXT_OID
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.rows import HEADER_BYTES, RECORD_BYTES, RowEncoder
 from harvest_dagster.outbox.table import Outbox, Shape
-from harvest_dagster.spark.binary import encoded, kind_of, list_items, text_bytes
+from harvest_dagster.spark.binary import copy_type_of, encoded, list_items, text_bytes
 from harvest_dagster.spark.json_text import json_texts
-from harvest_dagster.spark.staging import Column, Staging
+from harvest_dagster.spark.staging import StagedColumn, Staging
 
 ORDER = "order_"
-"""How a staging table calls columns that only order."""
+"""The names of columns that only order begin so in a staging table."""
 
 Fields = dict[str, pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEncoder:
-    """Turns batches into the columns of a staging table; it travels to the tasks."""
+    """Turns batches into the columns of a staging table; Spark sends it to the tasks."""
 
     outbox: Outbox
     shape: Shape
@@ -44,20 +44,20 @@ class MessageEncoder:
     order: tuple[str, ...]
 
     def staging(self, name: str, schema: pa.Schema) -> Staging:
-        """Tell what a staging table of this name must hold, for batches of this schema."""
+        """Return the staging table of this name that batches of this schema need."""
         given = {name.lower() for name in schema.names}
         names = self._names(given)
-        kinds = [(n, kind_of(schema.field(_place(schema, n)).type)) for n in self.order]
+        kinds = [(n, copy_type_of(schema.field(_place(schema, n)).type)) for n in self.order]
         ordered = [
-            Column(f"{ORDER}{at}", kind.type, kind.sorts_as)
+            StagedColumn(f"{ORDER}{at}", kind.type, kind.sorts_as)
             for at, (_, kind) in enumerate(kinds)
             if kind
         ]
         same = () if "kafka_topic" in names else (("kafka_topic", str(self.topic)),)
-        return Staging(name, (*map(Column, names), *ordered), same)
+        return Staging(name, (*map(StagedColumn, names), *ordered), same)
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
-        """Encode a batch, or raise a MessageError that shows the first message that is wrong."""
+        """Return a batch's columns as bytes; raise a MessageError for the first wrong message."""
         given = {name.lower(): batch.column(at) for at, name in enumerate(batch.schema.names)}
         fields = self._fields(given, batch.num_rows)
         self._check(fields)
@@ -73,7 +73,7 @@ class MessageEncoder:
         return [*row, *(encoded(given[name.lower()]) for name in self.order)]
 
     def _names(self, given: Collection[str]) -> list[str]:
-        """Tell the columns that are written; what is not given is left to the table's defaults."""
+        """Return the columns that are written; the table's defaults fill the others."""
         names = RowEncoder(self.outbox, self.shape).columns
         return [n for n in names if n != "create_time" and not self._is_left_out(n, given)]
 
@@ -87,13 +87,13 @@ class MessageEncoder:
         return nullable and name == "kafka_partition" and "partition" not in given
 
     def _fields(self, given: Fields, count: int) -> Fields:
-        """Bring every column to the one type that it is encoded from."""
+        """Return every column in the one type that it is encoded from."""
         topic = given.get("topic", pa.nulls(0 if self.topic is not None else count, pa.string()))
         if self.topic is not None:
             topic = pc.fill_null(topic, self.topic)
         keys, values, counts = _header_parts(given.get("headers"), count)
         return {
-            "topic": text_bytes(topic),  # none, if it is the same in all rows
+            "topic": text_bytes(topic),  # empty if it is the same in all rows
             "key": text_bytes(given.get("key", pa.nulls(count, pa.binary()))),
             "value": _value(given["value"]),
             "partition": given.get("partition", pa.nulls(count, pa.int32())).cast(pa.int32()),
@@ -111,7 +111,7 @@ class MessageEncoder:
         return list_items(fields["header_counts"], fields[name], oid)
 
     def _check(self, fields: Fields) -> None:
-        """Find what the table or Kafka could never take, without looking at each row in Python."""
+        """Raise if the table or Kafka can never take a message; no Python runs for each row."""
         for topic in pc.unique(fields["topic"]).to_pylist():
             if topic is None:
                 raise MessageError(
@@ -131,7 +131,7 @@ class MessageEncoder:
             self._refuse(fields, found)
 
     def _refuse(self, fields: Fields, place: int) -> None:
-        """Say what is wrong with a message, in the words of a stash."""
+        """Raise the error that a stash of this message would raise."""
         key, value, partition = (
             fields[name][place].as_py() for name in ("key", "value", "partition")
         )
@@ -146,7 +146,7 @@ class MessageEncoder:
 
 
 def check_columns(schema: pa.Schema, types: dict[str, str], topic: str | None, order: Any) -> None:  # noqa: ANN401
-    """Refuse columns that are no message's; `types` are their types as Spark calls them."""
+    """Refuse columns that are no part of a message; `types` are theirs, as Spark calls them."""
     known = {name.lower(): schema.field(at).type for at, name in enumerate(schema.names)}
     for name, type_ in known.items():
         accepted = _ACCEPTED.get(name)
@@ -164,7 +164,7 @@ def check_columns(schema: pa.Schema, types: dict[str, str], topic: str | None, o
     for name in order:
         if name.lower() not in known:
             raise ConfigError(f"orderBy: there is no column {name}; there are {', '.join(known)}")
-        if kind_of(known[name.lower()]) is None or pa.types.is_nested(known[name.lower()]):
+        if copy_type_of(known[name.lower()]) is None or pa.types.is_nested(known[name.lower()]):
             raise ConfigError(f"orderBy: {name} is {types[name.lower()]}, which has no order")
 
 
@@ -177,7 +177,7 @@ def _value(array: pa.Array) -> pa.Array:
 
 
 def _header_parts(headers: pa.Array | None, count: int) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Take headers apart: all keys, all values, and how many each message has."""
+    """Return the keys of all headers, their values, and how many headers each message has."""
     if headers is None:
         nothing = pa.array([], pa.binary())
         return nothing, nothing, pa.repeat(pa.scalar(0, pa.int32()), count)

@@ -1,4 +1,4 @@
-"""How what is staged becomes rows of a table, or messages of an outbox: the statements."""
+"""The statements that turn what was staged into rows of a table, or messages of an outbox."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from harvest_dagster.postgres.names import TableName, quoted
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.commit import Move
 from harvest_dagster.spark.messages import ORDER, MessageEncoder
-from harvest_dagster.spark.staging import Column, Staged, Staging
+from harvest_dagster.spark.source_options import ATTACH_FROM
+from harvest_dagster.spark.staging import Staged, StagedColumn, Staging
 
-_SQL = statements("harvest_dagster.spark", "commit.sql")
+_SQL = statements("harvest_dagster.spark", "moves.sql")
 _JSON = {"json", "jsonb"}
 _COMMA, _AND = SQL(", "), SQL(" AND ")
 
 
-def messages_move(staging: Staging, encoder: MessageEncoder, staged: Sequence[Staged] = ()) -> Move:
-    """Move messages into the outbox, in the order that was asked for."""
+def messages_move(
+    staging: Staging,
+    encoder: MessageEncoder,
+    staged: Sequence[Staged] = (),
+    attach_from: int = ATTACH_FROM,
+) -> Move:
+    """Return the move of messages into the outbox, in the order that was asked for."""
     names = [c.name for c in staging.columns if not c.name.startswith(ORDER)]
     values: list[Composable] = [*map(Identifier, names)]
     for name, value in staging.same:
@@ -40,12 +46,18 @@ def messages_move(staging: Staging, encoder: MessageEncoder, staged: Sequence[St
         staging=staging.table,
         order=order if by else SQL(""),
     )
-    own = tuple(each for each in staged if each.own is not None)
-    return Move(staging, encoder.outbox.table, insert, are_messages=True, own=own)
+    return Move(
+        staging,
+        encoder.outbox.table,
+        insert,
+        are_messages=True,
+        own=tuple(each for each in staged if each.own is not None),
+        attach_from=attach_from,
+    )
 
 
 class TableMoves:
-    """Moves into one business table, as its catalogue has it."""
+    """Moves into one business table, whose columns' types it knows from the catalogue."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: TableName) -> None:
         rows = connection.execute(_SQL["types"].text, (table.sql,)).fetchall()
@@ -63,17 +75,17 @@ class TableMoves:
 
     @property
     def as_json(self) -> str:
-        """Tell which columns are JSON, as the option wants it."""
+        """Return the names of the columns that are JSON, as the option `asJson` wants them."""
         return json.dumps([name for name, type_ in self._types.items() if type_ in _JSON])
 
     def append(self, staging: Staging) -> Move:
-        """Add the rows."""
+        """Return the move that adds the rows."""
         return self._move(staging, SQL(""))
 
     def upsert(self, staging: Staging, key: Sequence[str]) -> Move:
-        """Add the rows whose key is new, and update the others."""
+        """Return the move that adds the rows whose key is new, and updates the others."""
         rest = [column.name for column in staging.columns if column.name not in key]
-        # Where all is key, it is updated to itself: to do nothing would not count the row.
+        # If all columns are key, they are set to what they are: DO NOTHING does not count a row.
         update = _COMMA.join(SQL("{0} = EXCLUDED.{0}").format(_name(name)) for name in rest or key)
         conflict = SQL("{} ON CONFLICT ({}) DO UPDATE SET {}").format(
             self._in_order(staging, key), _COMMA.join(map(_name, key)), update
@@ -81,7 +93,7 @@ class TableMoves:
         return self._move(staging, conflict)
 
     def replace(self, staging: Staging, where: Mapping[str, Any]) -> Move:
-        """Put the rows in the place of those where columns have these values."""
+        """Return the move that puts the rows in the place of those that have these values."""
         condition = _AND.join(SQL("{} = %s").format(_name(name)) for name in where)
         vacate = _SQL["vacate"].sql(table=self._table, condition=condition)
         return self._move(staging, SQL(""), vacate, tuple(where.values()))
@@ -103,18 +115,18 @@ class TableMoves:
         return Move(staging, self._table, insert, are_messages=False, vacate=vacate, place=place)
 
     def _in_order(self, staging: Staging, key: Sequence[str]) -> Composable:
-        """Have all writers take the rows of a table in one order, so that none is a deadlock."""
+        """Return an ORDER BY the key: writers that take rows in one order make no deadlock."""
         by = sorted((c for c in staging.columns if c.name in key), key=lambda c: c.name)
         return SQL("ORDER BY {}").format(_COMMA.join(map(self._value, by))) if by else SQL("")
 
-    def _value(self, column: Column) -> Composable:
-        """Cast to the column's own type, whose length the insert then checks."""
+    def _value(self, column: StagedColumn) -> Composable:
+        """Return the column, cast to its type but not its length, which the insert checks."""
         wanted = _escaped(self._types[column.name])
         return SQL("{}::{}").format(_name(column.name), wanted)
 
 
 def _name(column: str) -> Composable:
-    """Write a column's name for a statement that has parameters, where `%` begins one."""
+    """Return a column's name for a statement with parameters, where `%` begins one."""
     return _escaped(quoted(column))
 
 

@@ -1,7 +1,7 @@
 """Types that can't be written, found on the driver, however deep in a column they are.
 
-A struct that only a task finds wrong would fail there, four times; and some, as a VARIANT, look
-to Arrow like something that could be written, and would become what nobody has asked for.
+Otherwise a task would find them, and fail as often as Spark tries it. And Arrow takes some, such as
+a VARIANT, for a type that can be written, which would write what nobody asked for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VALUES = (*_KEYS, *_TIMES, FractionalType, BinaryType, NullType)
 
 
 def check_types(schema: StructType, path: str = "") -> None:
-    """Refuse what can't be written, by the column's name and the way to it."""
+    """Raise a ConfigError that names the first column, or field in one, that can't be written."""
     for field in schema.fields:
         _check(f"{path}{field.name}", field.dataType)
 

@@ -1,17 +1,19 @@
-"""Parts: what a large write has staged becomes a part of the outbox itself, without being moved.
+"""Parts: the staging table of a large write becomes a part of the outbox, and no message is moved.
 
-PostgreSQL lets a table inherit from another: who reads or deletes from the outbox does so in its
-parts as well. So a staging table that is made like the outbox, whose rows draw their ids from the
-outbox's sequence, needs no more than its index, and to be attached, in the one transaction that
-makes all visible. To move the messages would write each a second time, one by one.
+PostgreSQL lets a table inherit from another: a statement that reads or deletes from the outbox does
+so in its parts as well. A staging table is made like the outbox, and its ids come from the outbox's
+sequence. So the commit has only to index it and to attach it. To move the messages would write each
+of them a second time.
 
-A role that does not own the outbox can't attach; nor is it done where something else watches the
-table: triggers, row security, a publication. Then messages are moved, as small writes always are,
-since every part is one more place to look into until it is drained. A later write drops those.
+A role that does not own the outbox can't attach. Nor is a table attached where triggers, row
+security or a publication watch the outbox: they would miss it. Then messages are moved. Those of a
+small write always are, since a leader has to look into each part. A later write drops a part when
+it is drained.
 
-The ids are older than the commit. So a leader may have gone beyond them: it sees that there is a
-new part, and sweeps. And in a transaction with tables messages are moved, since their ids must be
-drawn after its rows are written: where two transactions write one row, the second's come later.
+The ids of a part are older than its commit, so a leader may have passed them: it sees that there is
+a new part, and looks for what it has left behind. In a transaction with tables messages are moved,
+because their ids must be drawn after its rows are written: if two transactions write one row, the
+messages of the second must come later.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.staging import Staging, end_tasks, ensure_index, forget
 
-_SQL = statements("harvest_dagster.spark", "commit.sql")
+_SQL = statements("harvest_dagster.spark", "parts.sql")
 _PREFIX = "part_"
 
 
@@ -37,9 +39,9 @@ def attach(
     attempts: list[int],
     expected: int,
 ) -> tuple[int, int | None, int | None]:
-    """Attach what counts to the outbox; tell how many messages, the first id, and the last.
+    """Attach what counts; return the number of messages, the first id, and the last.
 
-    The rows are not counted: unlike those of an unlogged table they can't be lost.
+    The rows are not counted again: the table is logged, so no crash can lose them.
     """
     end_tasks(connection, staging.name)
     connection.execute(_SQL["lock_part"].sql(staging=staging.table))
@@ -54,7 +56,7 @@ def attach(
 def attach_whole(
     connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
 ) -> tuple[int | None, int | None]:
-    """Attach a table of which all counts; tell the first id, and the last."""
+    """Attach a table whose rows all count; return the first id, and the last."""
     first, last = _one(connection, _SQL["ends"].sql(staging=staging.table))
     names = {"outbox": outbox.sql, "part": staging.table.sql, "same": Jsonb(dict(staging.same))}
     (added,) = _one(connection, _SQL["lacks"].sql(), names)

@@ -1,4 +1,4 @@
-"""What a Spark session must know of ours."""
+"""Make `format("outbox")` known to a Spark session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session know `format("outbox")`, in this thread; again is no harm."""
+    """Make `format("outbox")` known to a session, in this thread; to do it again does no harm."""
     spark.dataSource.register(OutboxSource)
-    # Spark looks up sources in the session that is the thread's own, and this is what makes it so.
+    # Spark looks up sources in the thread's own session, which this makes the given one.
     spark.createDataFrame([], "nothing int")

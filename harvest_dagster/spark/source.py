@@ -1,6 +1,6 @@
-"""`format("outbox")`: a data source of Spark's, written to as to any other.
+"""`format("outbox")`: a data source for Spark, written to like any other.
 
-Which process runs what, as Spark has it; none of them is the driver's own Python:
+Spark starts a process for each of these; none is the driver's own Python:
 
     planning     OutboxSource.writer()    checks columns and options, creates the staging table
     each task    write()                  copies its batches into the staging table
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import psycopg
 import pyarrow as pa
@@ -29,15 +29,14 @@ from pyspark.sql.datasource import (
 )
 
 from harvest_dagster.errors import ConfigError, OutboxError
+from harvest_dagster.ledger.once import Request
 from harvest_dagster.spark.clean import clean, discard_all
-from harvest_dagster.spark.commit import Request, commit
-from harvest_dagster.spark.messages import MessageEncoder
-from harvest_dagster.spark.moves import messages_move
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.plan import Plan, make_plan, was_written
-from harvest_dagster.spark.read import SCHEMA, OutboxReader
+from harvest_dagster.spark.commit import commit
+from harvest_dagster.spark.outbox_reader import SCHEMA, OutboxReader
+from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import Staged, Staging, connect, discard, ensure, settle
 from harvest_dagster.spark.task import copy
+from harvest_dagster.spark.write_plan import WritePlan, make_plan, was_written
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -47,7 +46,7 @@ _QUERY_ID = "sql.streaming.queryId"
 
 @dataclass
 class Done(WriterCommitMessage):
-    """What a task has staged."""
+    """What a task has staged, and where."""
 
     staged: Staged
     staging: Staging
@@ -59,20 +58,20 @@ class OutboxSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Tell what `format` calls it."""
+        """Return the name that `format` is given."""
         return "outbox"
 
     def schema(self) -> str:
-        """Tell what a read gives."""
-        return SCHEMA[Options.read(self.options).table]
+        """Return the columns that a read gives."""
+        return SCHEMA[SourceOptions.read(self.options).table]
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - ours is fixed
-        """Read what waits, or what is parked."""
-        return OutboxReader(Options.read(self.options))
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is `schema()`
+        """Return the reader of what waits, or of what is parked."""
+        return OutboxReader(SourceOptions.read(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
-        """Append a DataFrame."""
-        options = Options.read(self.options)
+        """Return the writer that appends a DataFrame."""
+        options = SourceOptions.read(self.options)
         if overwrite:
             raise ConfigError('an outbox is appended to: give mode("append")')
         if options.key is not None and was_written(options):
@@ -85,8 +84,8 @@ class OutboxSource(DataSource):
         schema: StructType,
         overwrite: bool,  # noqa: FBT001 - Spark's
     ) -> OutboxStreamWriter:
-        """Append a stream's batches, each once."""
-        options = Options.read(self.options)
+        """Return the writer that appends a stream's batches, each once."""
+        options = SourceOptions.read(self.options)
         if overwrite:
             raise ConfigError('an outbox is appended to: give outputMode("append")')
         if options.key is None:
@@ -98,10 +97,10 @@ class OutboxSource(DataSource):
 
 
 class NothingWriter(DataSourceArrowWriter):
-    """Writes nothing, since all of it was written before."""
+    """Writes nothing, since all was written before."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Let a task's batches go by; Spark wants them taken."""
+        """Take a task's batches, as Spark demands, and do nothing with them."""
         for _ in iterator:
             pass
         return WriterCommitMessage()
@@ -111,14 +110,14 @@ class NothingWriter(DataSourceArrowWriter):
 class StagingWriter(DataSourceArrowWriter):
     """Stages rows, for a transaction to move them."""
 
-    plan: Plan
+    plan: WritePlan
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stage a task's batches."""
         return _staged(self.plan, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remember which attempts count."""
+        """Note which attempts count."""
         with connect(self.plan.url) as connection:
             settle(connection, self.plan.staging, _counted(messages))
 
@@ -129,30 +128,30 @@ class StagingWriter(DataSourceArrowWriter):
 
 @dataclass
 class BatchWriter(StagingWriter):
-    """Writes messages in one transaction of its own."""
+    """Writes messages in a transaction of their own."""
 
-    options: Options
+    options: SourceOptions
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stage a task's batches."""
         return _staged(self.plan, iterator, self.options.attachFrom)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Move the messages, unless it is done."""
-        request = self.plan.request(self.options)
-        _finish(self.plan, request, messages)
+        """Move the messages, unless that was done."""
+        _finish(self.plan, self.options, self.options.request(self.plan.write), messages)
 
 
 @dataclass
 class OutboxStreamWriter(DataSourceStreamArrowWriter):
     """Writes each batch of a stream in a transaction, together with the batch's number.
 
-    Spark makes one for the tasks of a batch, and another one for its commit: so the tasks create
-    the staging table, and tell its name. Only they are told which stream it is.
+    Spark makes one writer for the tasks of a batch, and another for its commit. So the tasks create
+    the staging table, and send its name to the commit. They send the stream's id too, which Spark
+    gives to tasks alone.
     """
 
-    plan: Plan
-    options: Options
+    plan: WritePlan
+    options: SourceOptions
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stage a task's batches."""
@@ -164,39 +163,42 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
         return replace(_staged(plan, iterator, self.options.attachFrom), stream=stream)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
-        """Move the batch's messages, unless it is done."""
+        """Move the batch's messages, unless that was done."""
         for staging, stream in _stagings(messages):
             planned = replace(self.plan, staging=staging)
-            request = replace(planned.request(self.options), batch=batchId, stream=stream)
-            _finish(planned, request, messages)
+            request = replace(self.options.request(planned.write), batch=batchId, stream=stream)
+            _finish(planned, self.options, request, messages)
         self._clean()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
-        """Drop what was staged, as far as tasks have told where."""
+        """Drop what was staged by the tasks that have sent its name."""
         discard_all(self.plan.url, (staging.name for staging, _ in _stagings(messages)))
 
     def _clean(self) -> None:
-        """Drop what earlier batches have left; a stream may be the only one that writes."""
+        """Drop what earlier batches have left; there may be no other writer to do it."""
         with suppress(psycopg.Error), connect(self.plan.url) as connection:
             clean(connection)
 
 
 def _staged(
-    planned: Plan, batches: Iterator[pa.RecordBatch], attach_from: int | None = None
+    planned: WritePlan, batches: Iterator[pa.RecordBatch], attach_from: int | None = None
 ) -> Done:
     staged = copy(planned.url, planned.staging, batches, planned.encoder, attach_from)
     return Done(staged, planned.staging)
 
 
 def _finish(
-    planned: Plan, request: Request, messages: Sequence[WriterCommitMessage | None]
+    planned: WritePlan,
+    options: SourceOptions,
+    request: Request,
+    messages: Sequence[WriterCommitMessage | None],
 ) -> None:
     staged = _counted(messages)
-    move = messages_move(planned.staging, cast("MessageEncoder", planned.encoder), staged)
+    move = planned.move(staged, options.attachFrom)
     with connect(planned.url) as connection:
         settle(connection, planned.staging, staged)
         commit(connection, request, [move])
-        with suppress(psycopg.Error, OutboxError):  # the write is what it is, also if this fails
+        with suppress(psycopg.Error, OutboxError):  # the write is done, even if this fails
             discard(connection, planned.staging.name)
 
 

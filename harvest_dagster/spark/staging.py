@@ -1,15 +1,15 @@
 """Staging: tables that tasks copy into, until one transaction makes what counts visible.
 
-    driver    create()       a table, remembered in harvest.staged
-    tasks     copy           each attempt under a number of its own: see `task`
-    driver    settle()       the attempts whose tasks Spark has accepted
-    driver    commit         moves their rows, or attaches the tables themselves: see `parts`
-    driver    drop()
+    driver    create()       makes a table, and remembers it in harvest.staged
+    tasks     copy()         copies, each attempt under a number of its own: see `task`
+    driver    settle()       notes the attempts whose tasks Spark has accepted
+    driver    commit()       moves their rows, or attaches the tables themselves: see `parts`
+    driver    drop()         drops the table
 
-A task that fails, or is run twice, leaves rows under a number that nobody moves. A table that a
-dead writer has left is dropped by a later one. Tables that can't be attached are unlogged, and
-PostgreSQL empties them when it crashes: what is moved is counted, so that this can't pass for
-success.
+A task that fails, or is run twice, leaves rows under a number that is not noted, and they are not
+moved. A later writer drops the tables of one that died. Tables that can't be attached are unlogged,
+so PostgreSQL empties them when it crashes: the commit counts what it moves, and fails if rows are
+missing.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from harvest_dagster.postgres.statements import statements
 SCHEMA = "harvest_staging"
 _SQL = statements("harvest_dagster.spark", "staging.sql")
 _STALL = postgres.Patience(silent=120)
-"""To TCP a server is also silent while it does not take what a task copies, such as when its disks
-are busy: for so long a task waits for it."""
+"""A server whose disks are busy takes nothing of what a task copies, and to TCP looks as if it were
+gone. So a task waits longer than others do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What an attempt of a task has staged, if need be in a table of its own."""
+    """What an attempt of a task has staged; `own` is its own table, if it has one."""
 
     attempt: int
     rows: int
@@ -46,27 +46,27 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a staging table: of a type, or of the type that the outbox has it in."""
+class StagedColumn:
+    """A column of a staging table; without a type, it has the type of the outbox's column."""
 
     name: str
     type: LiteralString | None = None
     sorts_as: LiteralString = ""
 
     def sql(self) -> Composable:
-        """Write it as the statement `create` wants it."""
+        """Return the column as the statement `create` wants it."""
         named = Identifier(self.name)
         return named if self.type is None else SQL("NULL::{} AS {}").format(SQL(self.type), named)
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A staging table, and what its columns hold beside the attempt."""
+    """A staging table, and its columns beside the attempt."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[StagedColumn, ...]
     same: tuple[tuple[str, str], ...] = ()
-    """Columns that are not staged, and what every row will have in them."""
+    """Columns that are not staged, and the value of each, which is the same in every row."""
 
     @property
     def table(self) -> TableName:
@@ -76,9 +76,9 @@ class Staging:
 
 @contextmanager
 def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
-    """Connect, on the driver or in a task; each statement is a transaction of its own."""
+    """Connect, from the driver or a task; each statement is a transaction of its own."""
     with postgres.connect(url, "spark", _STALL) as connection:
-        # Whatever a role or a database has as its own: the moves want to see what was committed.
+        # Whatever level a role or a database sets: moves must see what others have committed.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         try:
             yield connection
@@ -97,7 +97,7 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def new_name(write: UUID) -> str:
-    """Make a name for a staging table."""
+    """Return a name for a new staging table."""
     return f"{write.hex}_{secrets.token_hex(4)}"
 
 
@@ -117,7 +117,7 @@ def create(
 def ensure(
     connection: psycopg.Connection[Any], write: UUID, staging: Staging, outbox: TableName | None
 ) -> None:
-    """Create a staging table unless another task has done so."""
+    """Create a staging table, unless another task has done so."""
     with connection.transaction():
         connection.execute(_SQL["lock_name"].text, (staging.name,))
         row = connection.execute(_SQL["is_there"].text, (staging.name,)).fetchone()
@@ -145,19 +145,21 @@ def _create(
 
 @dataclass(frozen=True, slots=True)
 class _Attachable:
-    """What an outbox is like, of which a staging table may become a part."""
+    """An outbox that takes staging tables as parts."""
 
     sequence: str
     has_one_index: bool
     same: list[str]
-    """Columns that may wait for the commit."""
+    """The columns that the commit adds."""
 
 
 def _attachable(
     connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
 ) -> _Attachable | None:
-    """Tell what the outbox is like, if what is staged may become a part of it."""
-    if any(column.type is not None for column in staging.columns):  # it is to be sorted
+    """Return how the staging table has to be made to become a part, or None if it can't."""
+    if any(
+        column.type is not None for column in staging.columns
+    ):  # messages that are sorted are moved
         return None
     names = {
         "outbox": outbox.sql,
@@ -193,7 +195,7 @@ def _create_part(
 
 
 def is_part(connection: psycopg.Connection[Any], staging: Staging) -> bool:
-    """Tell whether a staging table can be attached."""
+    """Return whether a staging table can be attached."""
     row = connection.execute(_SQL["is_part"].text, (staging.table.sql,)).fetchone()
     return bool(row and row[0])
 
@@ -206,7 +208,7 @@ def ensure_index(connection: psycopg.Connection[Any], table: TableName) -> None:
 
 
 def settle(connection: psycopg.Connection[Any], staging: Staging, staged: Sequence[Staged]) -> None:
-    """Remember the attempts that count, of those in the table of all tasks."""
+    """Note which attempts count, of those in the table of all tasks."""
     shared = [each for each in staged if each.own is None]
     rows = sum(each.rows for each in shared)
     attempts = [each.attempt for each in shared if each.rows]
@@ -214,7 +216,7 @@ def settle(connection: psycopg.Connection[Any], staging: Staging, staged: Sequen
 
 
 def settled(connection: psycopg.Connection[Any], staging: Staging) -> tuple[list[int], int]:
-    """Tell the attempts that count, and how many rows they have staged."""
+    """Return the attempts that count, and how many rows they have staged."""
     found = connection.execute(_SQL["settled"].text, (staging.name,)).fetchone()
     if found is None:
         raise _gone(str(staging.table))
@@ -229,7 +231,7 @@ def _gone(what: str) -> OutboxError:
 
 
 def discard(connection: psycopg.Connection[Any], name: str) -> None:
-    """Drop the staging tables of a write that is over, and end tasks that can't know it yet."""
+    """Drop the staging tables of a write that is over, and end its tasks that still run."""
     end_tasks(connection, name)
     drop(connection, name)
     for (own,) in connection.execute(_SQL["own"].text, (name,)).fetchall():
@@ -242,7 +244,7 @@ def end_tasks(connection: psycopg.Connection[Any], name: str) -> None:
 
 
 def drop(connection: psycopg.Connection[Any], name: str) -> None:
-    """Drop a staging table; one that a task still writes to is left to a later writer."""
+    """Drop a staging table; leave one that a task still writes to for a later writer."""
     with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
         connection.execute(_SQL["lock_time"].text)
         connection.execute(_SQL["drop"].sql(staging=TableName(name, SCHEMA)))
@@ -250,5 +252,5 @@ def drop(connection: psycopg.Connection[Any], name: str) -> None:
 
 
 def forget(connection: psycopg.Connection[Any], name: str) -> None:
-    """Forget a staging table that is dropped, or has become a part of the outbox."""
+    """Forget a staging table that was dropped, or that became a part of the outbox."""
     connection.execute(_SQL["forget"].text, (name,))

@@ -1,20 +1,20 @@
--- register: remember a staging table, so that it is found if its writer dies
+-- register: remember a staging table, so that a later writer finds it if this one dies
 INSERT INTO harvest.staged (name, write) VALUES (%s, %s)
 
--- lock_name: tasks that start at once create one staging table
+-- lock_name: let one task after another look whether the staging table was created, since they start at once
 SELECT pg_advisory_xact_lock(hashtextextended('harvest.staged ' || %s, 0))
 
 -- is_there: whether a staging table was created
 SELECT EXISTS (SELECT FROM harvest.staged WHERE name = %s)
 
--- create: a staging table, with the columns of what is staged
+-- create: a staging table that has the columns of what is staged
 CREATE UNLOGGED TABLE {staging} WITH (autovacuum_enabled = off) AS
 SELECT 0::bigint AS harvest_attempt, {columns} {source} WITH NO DATA
 
--- source: what a staging table takes its columns' types from
+-- source: the table from which a staging table takes its columns' types
 FROM {table}
 
--- attachable: whether a table like the outbox may become a part of it, whether it has but one index, the primary key, and columns that are the same in every row and nowhere else looked at
+-- attachable: no row unless a table like the outbox may become a part of it; the sequence of its ids, whether the primary key is its only index, and the columns that are the same in every row and that nothing else depends on
 SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
      , (SELECT count(*) = 1 AND bool_and(i.indisprimary AND i.indkey::text = a.attnum::text)
           FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = 'id'
@@ -54,39 +54,23 @@ SELECT pg_get_serial_sequence(c.oid::regclass::text, 'id')
                       AND NOT a.atthasdef AND (a.attidentity = '' OR a.attname <> 'id')
                       AND a.attname <> ALL (%(staged)s) AND a.attname <> ALL (%(same)s))
 
--- create_part: a staging table like the outbox, that may become a part of it
+-- create_part: a staging table that is like the outbox, so that it may become a part of it
 CREATE TABLE {staging} (LIKE {table} INCLUDING ALL EXCLUDING IDENTITY EXCLUDING STATISTICS {indexes}
                       , harvest_attempt bigint) WITH (autovacuum_enabled = off);
  ALTER TABLE {staging} ALTER id SET DEFAULT nextval({sequence})
 
--- without_indexes: to fill an index row by row takes as long as to copy the rows
+-- without_indexes: for a table that is indexed when it is full: to fill an index row by row takes as long as to copy the rows
 EXCLUDING INDEXES
 
--- same: what every row has in a column
+-- same: give a column the value that it has in every row
 ALTER TABLE {staging} ALTER {column} SET DEFAULT {value}
 
--- without: columns, until the commit adds them with what is the same in every row: no row is written with them, and messages are as old as their commit, and not as their tasks
+-- without: drop the columns that are the same in every row: no row is written with them, and since the commit adds them, messages are as old as the commit and not as their tasks
 ALTER TABLE {staging} {dropped}
-
--- copy: what a task writes
-COPY {staging} (harvest_attempt, {columns}) FROM STDIN (FORMAT binary)
 
 -- is_part: whether a staging table is like its outbox, so that it may become a part of it
 SELECT EXISTS (SELECT FROM pg_attribute
                 WHERE attrelid = to_regclass(%s) AND attname = 'id' AND NOT attisdropped)
-
--- register_own: remember the table of a large task, unless the write has many
-INSERT INTO harvest.staged (name, write)
-SELECT %(own)s, write FROM harvest.staged
- WHERE name = %(name)s
-   AND (SELECT count(*) FROM harvest.staged WHERE starts_with(name, %(name)s || '_')) < %(most)s
-
--- create_own: the table of a large task, like the one of all tasks, but that there is one attempt
-CREATE TABLE {own} (LIKE {staging} INCLUDING ALL) WITH (autovacuum_enabled = off);
- ALTER TABLE {own} DROP COLUMN harvest_attempt
-
--- copy_own: what a large task writes; nobody can see the table yet, so its rows need no look at whether they are committed
-COPY {staging} ({columns}) FROM STDIN (FORMAT binary, FREEZE)
 
 -- own: the tables of large tasks
 SELECT name FROM harvest.staged WHERE starts_with(name, %s || '_')
@@ -94,22 +78,16 @@ SELECT name FROM harvest.staged WHERE starts_with(name, %s || '_')
 -- has_index: whether a staging table is filled with its indexes
 SELECT relhasindex FROM pg_class WHERE oid = to_regclass(%s)
 
--- index: of a table that was filled without one
+-- index: index a table that was filled without indexes
 ALTER TABLE {staging} ADD PRIMARY KEY (id)
 
--- alone: no more processes for one task's index; the other tasks have the cores
-SET LOCAL max_parallel_maintenance_workers = 0
-
--- copied: tell what a task has written, and that the write is alive
-UPDATE harvest.staged SET copied = copied + %s, touched_at = clock_timestamp() WHERE name = %s
-
--- settle: the attempts that count, and how many rows they have staged
+-- settle: note the attempts that count, and how many rows they have staged
 UPDATE harvest.staged SET attempts = %s, rows = %s, touched_at = clock_timestamp() WHERE name = %s
 
--- settled: what `settle` has remembered
+-- settled: what `settle` has noted
 SELECT attempts, rows FROM harvest.staged WHERE name = %s AND attempts IS NOT NULL
 
--- end_tasks: of a write that is over, such as one that lost against another attempt
+-- end_tasks: end the tasks of a write that is over, as when another attempt was faster
 SELECT pg_terminate_backend(pid)
   FROM pg_locks JOIN pg_stat_activity USING (pid)
  WHERE relation = to_regclass(%s) AND datname = current_database()
@@ -118,8 +96,8 @@ SELECT pg_terminate_backend(pid)
 -- lock_time: how long to wait for a table that is in use
 SET LOCAL lock_timeout = '2s'
 
--- drop: the staging table
+-- drop: drop a staging table
 DROP TABLE IF EXISTS {staging}
 
--- forget: that something is staged under this name
+-- forget: forget a staging table
 DELETE FROM harvest.staged WHERE name = %s

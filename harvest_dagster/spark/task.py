@@ -1,9 +1,9 @@
 """What a task does: it copies its batches into a staging table, in a transaction of its own.
 
-A task of many messages makes a table of its own, in the one transaction that fills it, where the
-write's table may be attached. Tasks that fill one table, and its index, wait for each other most of
-the time; and of rows in a table that nobody has seen PostgreSQL need not note later that they were
-committed, which with checksums is as much to log as the rows.
+If the write's table may be attached, a task of many messages makes a table of its own, in the
+transaction that fills it. Tasks that fill one table and its index wait for each other most of the
+time. And PostgreSQL can freeze rows in a table that nobody else has seen: it need not note later
+that they were committed, which with checksums would log as much again as the rows.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.spark.binary import HEAD, SLICE_BYTES, TAIL, copy_rows, fixed, slices
-from harvest_dagster.spark.ids import Ids, sequence_of
-from harvest_dagster.spark.options import ATTACH_FROM
+from harvest_dagster.spark.ids import DrawnIds, sequence_of
+from harvest_dagster.spark.source_options import ATTACH_FROM
 from harvest_dagster.spark.staging import Staged, Staging, connect, ensure_index, is_part
 
-_SQL = statements("harvest_dagster.spark", "staging.sql")
+_SQL = statements("harvest_dagster.spark", "task.sql")
 _ATTEMPT_BITS = 63
 _MOST_OWN = 64
-"""So many tasks of a write have tables of their own; the leader has to look into each."""
+"""At most so many tasks of a write have tables of their own: the leader has to look into each."""
 _USUAL_BYTES = SLICE_BYTES // ATTACH_FROM
-"""Larger messages count for several: a task holds on to them until it knows that it is large."""
+"""Larger messages count as several, since a task holds them until it knows that it is large."""
 
 Encode = Callable[[pa.RecordBatch], Sequence[pa.Array]]
 
@@ -43,7 +43,10 @@ def copy(
     attach_from: int | None = None,
     most_own: int = _MOST_OWN,
 ) -> Staged:
-    """Copy a task's batches, all or none, under a number that no other attempt has."""
+    """Copy a task's batches, all or none, and return what was staged.
+
+    The attempt has a random number, which no other attempt has.
+    """
     attempt, rest = secrets.randbits(_ATTEMPT_BITS), iter(batches)
     first, is_large = _begin(rest, attach_from)
     with connect(url) as connection:
@@ -62,7 +65,10 @@ def copy(
 def _begin(
     batches: Iterator[pa.RecordBatch], attach_from: int | None
 ) -> tuple[list[pa.RecordBatch], bool]:
-    """Take batches until it is known whether there are many messages, or too much to hold."""
+    """Return the first batches, and whether there are many messages.
+
+    Batches are taken until that is known, or they are too large to hold more of them.
+    """
     first: list[pa.RecordBatch] = []
     rows = size = 0
     while attach_from is not None and size < SLICE_BYTES:
@@ -76,12 +82,12 @@ def _begin(
     return first, False
 
 
-def _begin_ids(connection: psycopg.Connection[Any], staging: Staging, url: str) -> Ids | None:
-    """Draw the first ids before the task's transaction, which would hold the sequence."""
+def _begin_ids(connection: psycopg.Connection[Any], staging: Staging, url: str) -> DrawnIds | None:
+    """Draw the first ids now, since in the task's transaction that would hold the sequence."""
     sequence = sequence_of(connection, staging.table)
     if sequence is None:
         return None
-    ids = Ids(url, sequence)
+    ids = DrawnIds(url, sequence)
     ids.draw(connection)
     return ids
 
@@ -89,7 +95,7 @@ def _begin_ids(connection: psycopg.Connection[Any], staging: Staging, url: str) 
 def _create_own(
     connection: psycopg.Connection[Any], staging: Staging, attempt: int, most: int
 ) -> Staging | None:
-    """Create the table of a large task, if it may become a part of the outbox."""
+    """Create and return a large task's table; return None if the task must share the write's."""
     own = replace(staging, name=f"{staging.name}_{attempt:016x}")
     if not is_part(connection, staging):
         return None
@@ -107,7 +113,7 @@ def _copy_shared(
     encode: Encode,
     attempt: int,
 ) -> int:
-    """Copy into the table of all tasks; who made a row is told in each."""
+    """Copy into the table of all tasks, the attempt's number in each row; return how many rows."""
     first = struct.pack("!q", attempt)
     statement = _SQL["copy"].sql(staging=staging.table, columns=_names(staging))
     return _copy(connection, statement, batches, lambda part: copy_rows(encode(part), first))
@@ -118,9 +124,9 @@ def _copy_own(
     own: Staging,
     batches: Iterable[pa.RecordBatch],
     encode: Encode,
-    ids: Ids | None,
+    ids: DrawnIds | None,
 ) -> int:
-    """Copy into a task's own table, and index it."""
+    """Copy into a task's own table, and index it; return how many rows."""
     columns = _names(own)
     if ids is not None:
         columns = SQL("id, {}").format(columns)

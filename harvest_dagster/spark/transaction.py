@@ -4,8 +4,8 @@
         write.replace(sales, "daily_sales", day="2026-11-18")
         write.stash(events, topic="sales", order_by=["at"])
 
-Each call stages a DataFrame, which is when Spark works; the end of the block moves all of it in one
-transaction of PostgreSQL. If the block raises, or the program dies, nothing was written.
+Each call has Spark copy a DataFrame into a staging table. The end of the block moves all of it in
+one transaction of PostgreSQL. If the block raises, or the program dies, nothing is written.
 """
 
 from __future__ import annotations
@@ -18,35 +18,34 @@ from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.clean import discard_all
-from harvest_dagster.spark.commit import (
-    Move,
+from harvest_dagster.ledger.once import (
+    OnRepeat,
     Request,
     Written,
-    commit,
-    is_repeated,
-    last_written,
+    already_written,
     nothing,
 )
+from harvest_dagster.postgres.names import TableName
+from harvest_dagster.spark.clean import discard_all
+from harvest_dagster.spark.commit import Move, commit
 from harvest_dagster.spark.messages import MessageEncoder
 from harvest_dagster.spark.moves import TableMoves, messages_move
-from harvest_dagster.spark.options import OnRepeat, Options
-from harvest_dagster.spark.plan import Encoder, arrow_schema, encoder_of
 from harvest_dagster.spark.session import register
+from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import Staging, connect, new_name
+from harvest_dagster.spark.write_plan import Encoder, arrow_schema, encoder_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 class Transaction:
-    """What is written together; made by `transaction`."""
+    """What is written together; `transaction` makes it."""
 
-    def __init__(self, options: Options, request: Request, known: Written | None) -> None:
+    def __init__(self, options: SourceOptions, request: Request, known: Written | None) -> None:
         self._url, self._request = options.postgres(), request
-        # What the settings name they name for Spark's server too: its UI and event log then have no
-        # password to show.
+        # Spark shows options in its UI and event log. A URL that the settings have is no option:
+        # Spark's server reads it from its own settings, and no password is shown.
         self._given = {"url": options.url} if options.url else {}
         self._moves: list[Move] = []
         self._staged: list[str] = []
@@ -55,7 +54,7 @@ class Transaction:
 
     @property
     def seconds(self) -> float:
-        """How long it took, from the beginning of the block to its end."""
+        """The seconds from the beginning of the block to its end."""
         return self._ended - self._began
 
     @property
@@ -65,7 +64,7 @@ class Transaction:
 
     @property
     def written(self) -> Written:
-        """What was written; only after the block."""
+        """What was written; raise before the end of the block."""
         if self._written is None:
             raise ConfigError("written: the transaction is not at its end; ask after the block")
         return self._written
@@ -79,7 +78,7 @@ class Transaction:
         self._rows(rows, table, lambda moves, staging: moves.upsert(staging, key), key)
 
     def replace(self, rows: DataFrame, table: str, **where: Any) -> None:  # noqa: ANN401 - of any column
-        """Put rows in the place of those whose columns have these values, such as a day's."""
+        """Put rows in the place of those whose columns have these values, such as a day."""
         if not where:
             raise ConfigError(
                 "replace: say which rows, as `day=...`; to replace all, TRUNCATE first"
@@ -91,7 +90,7 @@ class Transaction:
     def stash(
         self, messages: DataFrame, *, topic: str | None = None, order_by: Sequence[str] = ()
     ) -> None:
-        """Stash messages; `order_by` names columns that tell the order, at the cost of a sort."""
+        """Stash messages; in the order of the columns in `order_by`, which costs a sort."""
         if self.repeated:
             return
         staging, encoder = self._stage(
@@ -116,7 +115,7 @@ class Transaction:
         self._moves.append(move(moves, staging))
 
     def _stage(self, frame: DataFrame, **more: str | None) -> tuple[Staging, Encoder]:
-        """Have Spark copy a DataFrame into a staging table."""
+        """Have Spark copy a DataFrame into a staging table; return the table and its encoder."""
         given = {
             **self._given,
             "outbox": str(self._request.outbox),
@@ -124,8 +123,8 @@ class Transaction:
             "into": new_name(self._request.write),
             **{name: value for name, value in more.items() if value},
         }
-        options = Options.read(given)
-        # Here, so that what is wrong is said by an error of ours, and not inside one of Spark's.
+        options = SourceOptions.read(given)
+        # Here too, so that what is wrong raises our error, and not one of Spark's around it.
         with connect(self._url) as connection:
             encoder = encoder_of(connection, options, frame.schema)
         staging = encoder.staging(given["into"], arrow_schema(frame.schema))
@@ -134,16 +133,16 @@ class Transaction:
         return staging, encoder
 
     def finish(self) -> None:
-        """Write what is staged."""
+        """Write what was staged."""
         if self._written is None and not self._moves:
-            self._written = nothing(self._request)  # nothing that its key could stand for
+            self._written = nothing(self._request)  # and its key is not used up
         elif self._written is None:
             with connect(self._url) as connection:
                 self._written = commit(connection, self._request, self._moves)
         self._ended = time.monotonic()
 
     def close(self) -> None:
-        """Drop what is staged."""
+        """Drop what was staged."""
         discard_all(self._url, self._staged)
 
 
@@ -159,29 +158,26 @@ def transaction(
 ) -> Iterator[Transaction]:
     """Write tables and messages together, or nothing.
 
-    With a `key` it is written once, whoever tries again: `on_repeat` tells whether to skip what was
-    written before (without running Spark), to write it again, or to raise. Of several keys, as of a
-    range of partitions, all must be new, or all written before, unless it is `again`. `launch`
-    names who asks for that: tried again under the same name, it is not written once more.
+    With a `key` it is written once, whoever tries again: `on_repeat` says whether to skip what was
+    written before (without running Spark), to write it again, or to raise. Give several keys for a
+    range of partitions: unless `on_repeat` is `again`, all of them must be new, or all written
+    before. `launch` names who asks to write again: if the same launch is tried again, nothing is
+    written once more.
 
-    Without `url` and `outbox` the settings' own are used, also by Spark's server where that is
-    another machine.
+    Without `url` and `outbox` the settings are used. If Spark's server is another machine, it uses
+    its own settings.
     """
     if key is not None and not key:
         raise ConfigError("key: it is empty; give a text, or nothing for a write without a key")
     register(spark)
-    options = Options.read(
+    options = SourceOptions.read(
         {name: given for name, given in (("url", url), ("outbox", outbox)) if given}
     )
     request = Request(uuid4(), key, options.outbox_table().table, on_repeat)
     if launch is not None and key is not None:
         request = replace(request, write=_write_of(launch, request))
     with connect(options.postgres()) as connection:
-        known = last_written(connection, request)
-    repeated = known is not None and is_repeated(known, request)
-    write = Transaction(
-        options, request, replace(known, repeated=True) if known and repeated else None
-    )
+        write = Transaction(options, request, already_written(connection, request))
     try:
         yield write
         write.finish()
@@ -190,5 +186,5 @@ def transaction(
 
 
 def _write_of(launch: str, request: Request) -> UUID:
-    """Give whatever is tried again for one launch the same id, by which a commit knows it."""
+    """Return the id of a launch's write, which is the same however often the launch is tried."""
     return uuid5(NAMESPACE_OID, "\n".join([launch, request.on_repeat, *request.keys]))

@@ -5,25 +5,25 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructType
 
+from harvest_dagster.ledger.once import Written
 from harvest_dagster.spark import staging, task
-from harvest_dagster.spark.commit import Written, commit
-from harvest_dagster.spark.moves import messages_move
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.plan import Plan, make_plan
+from harvest_dagster.spark.commit import commit
+from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import Staged
+from harvest_dagster.spark.write_plan import WritePlan, make_plan
 
 COUNT = 1000
 SCHEMA = StructType().add("key", StringType()).add("value", StringType())
 PARTS = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'outbox'::regclass"
 
 
-def plan(url: str, topic: str = "t") -> Plan:
+def plan(url: str, topic: str = "t") -> WritePlan:
     """Plan a write that attaches what it stages, however little."""
-    return make_plan(Options.read({"url": url, "topic": topic}), SCHEMA)
+    return make_plan(SourceOptions.read({"url": url, "topic": topic}), SCHEMA)
 
 
 def stage(
-    planned: Plan, first: int, count: int, attach_from: int | None = None, **how: int
+    planned: WritePlan, first: int, count: int, attach_from: int | None = None, **how: int
 ) -> Staged:
     """Stage messages that count, as a task does; from a number on in a table of its own."""
     numbers = [str(number) for number in range(first, first + count)]
@@ -31,12 +31,11 @@ def stage(
     return task.copy(planned.url, planned.staging, [batch], planned.encoder, attach_from, **how)
 
 
-def finish(planned: Plan, *done: Staged, attach_from: int = 1) -> Written:
+def finish(planned: WritePlan, *done: Staged, attach_from: int = 1) -> Written:
     """Commit what was staged."""
-    request = planned.request(Options.read({"url": planned.url, "attachFrom": str(attach_from)}))
+    request = SourceOptions.read({"url": planned.url}).request(planned.write)
     with staging.connect(planned.url) as connection:
         staging.settle(connection, planned.staging, done)
-        move = messages_move(planned.staging, planned.encoder, done)  # type: ignore[arg-type]
-        written = commit(connection, request, [move])
+        written = commit(connection, request, [planned.move(done, attach_from)])
         staging.discard(connection, planned.staging.name)
     return written

@@ -15,10 +15,10 @@ from harvest_dagster.cli.logs import Console
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.once import Request, Written, last_written, write_once
 from harvest_dagster.outbox.privileges import give
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.commit import Request, commit, last_written
 from tests.support.account import judge, read
 from tests.support.command import Harvest
 from tests.support.databases import Stashed
@@ -134,15 +134,19 @@ def test_sql_function(connection: psycopg.Connection[Any]) -> None:
     assert kept.fetchall() == [(text.encode(), [text]) for text in TEXTS]
 
 
+def _as_begun(written: Written) -> Written:
+    return written
+
+
 def test_idempotency_keys(connection: psycopg.Connection[Any]) -> None:
     """A key of any text is one key, and stays in its line of an error."""
     connection.commit()
     for text in TEXTS:
         first = Request(uuid.uuid4(), text, TableName("outbox"))
-        commit(connection, first, [])
+        write_once(connection, first, _as_begun)
         again = Request(uuid.uuid4(), text, TableName("outbox"), "error")
         with pytest.raises(OutboxError) as refused:
-            commit(connection, again, [])
+            write_once(connection, again, _as_begun)
         assert str(refused.value).isprintable()
         known = last_written(connection, again)
         assert known is not None

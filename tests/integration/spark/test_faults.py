@@ -19,15 +19,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from harvest_dagster.errors import OutboxError
+from harvest_dagster.ledger.once import Request
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import register, staging, task
 from harvest_dagster.spark.binary import encoded
 from harvest_dagster.spark.clean import DEAD_AFTER, clean
-from harvest_dagster.spark.commit import Request, commit
+from harvest_dagster.spark.commit import commit
 from harvest_dagster.spark.moves import TableMoves, messages_move
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.plan import make_plan
-from harvest_dagster.spark.staging import Column, Staging
+from harvest_dagster.spark.source_options import SourceOptions
+from harvest_dagster.spark.staging import StagedColumn, Staging
+from harvest_dagster.spark.write_plan import make_plan
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def test_tasks_fail_and_are_tried_again(
 def staged(database: str) -> Staging:
     """Stage an Arrow batch as two attempts of one task do."""
     uuid, table = uuid4(), TableName("outbox")
-    place = Staging(staging.new_name(uuid), (Column("kafka_topic"), Column("kafka_value")))
+    place = Staging(
+        staging.new_name(uuid), (StagedColumn("kafka_topic"), StagedColumn("kafka_value"))
+    )
     batch = pa.record_batch({"t": pa.array(["t"] * 3), "v": pa.array(["a", "b", "c"])})
     with staging.connect(database) as connection:
         staging.create(connection, uuid, place, table)
@@ -91,7 +94,9 @@ def test_the_attempt_that_lost(database: str, staged: Staging, rows: Rows) -> No
 def plan_of(spark: SparkSession, database: str) -> Any:
     """Plan a write, and stage three messages for it."""
     frame = spark.range(3).selectExpr("string(id) AS value")
-    planned = make_plan(Options.read({"url": database, "topic": "t", "key": "k"}), frame.schema)
+    planned = make_plan(
+        SourceOptions.read({"url": database, "topic": "t", "key": "k"}), frame.schema
+    )
     batch = pa.record_batch({"value": pa.array(["0", "1", "2"])})
     done = task.copy(database, planned.staging, [batch], planned.encoder)
     return planned, done
@@ -257,7 +262,7 @@ def upsert(url: str, start: threading.Barrier, *each: tuple[str, list[int]]) -> 
     request, moves = Request(uuid4(), None, TableName("outbox")), []
     with staging.connect(url) as connection:
         for table, ids in each:
-            place = Staging(staging.new_name(request.write), (Column("id", "integer"),))
+            place = Staging(staging.new_name(request.write), (StagedColumn("id", "integer"),))
             staging.create(connection, request.write, place, None)
             batch = pa.record_batch({"id": pa.array(ids, pa.int32())})
             done = task.copy(url, place, [batch], lambda b: [*map(encoded, b.columns)])

@@ -13,14 +13,14 @@ import pytest
 
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import ids
-from harvest_dagster.spark.ids import Ids, Sequence, sequence_of
+from harvest_dagster.spark.ids import DrawnIds, IdSequence, sequence_of
 from tests.support.parts import PARTS, finish, plan, stage
 
 if TYPE_CHECKING:
     from tests.support.spark import Rows
 
 NAME = "public.outbox_id_seq"
-SEQUENCE = Sequence(NAME, "postgres")
+SEQUENCE = IdSequence(NAME, "postgres")
 NEXT = f"SELECT nextval('{NAME}')"
 
 
@@ -34,7 +34,7 @@ def test_many_at_once(database: str, rows: Rows) -> None:
     sequence = f"SELECT pg_relation_filenode('{NAME}'), * FROM pg_sequence"
     before = rows(sequence)
     assert rows(NEXT) == [(1,)]
-    taken = Ids(database, SEQUENCE, many=10)
+    taken = DrawnIds(database, SEQUENCE, many=10)
     assert [*taken.take(4)] == [2, 3, 4, 5]
     assert rows(NEXT) == [(12,)]
     assert [*taken.take(8)] == [6, 7, 8, 9, 10, 11, 13, 14]
@@ -45,7 +45,7 @@ def test_many_at_once(database: str, rows: Rows) -> None:
 
 def test_nobody_waits(database: str, rows: Rows) -> None:
     """Where a transaction has drawn and is open, ids are drawn one by one beside others."""
-    taken = Ids(database, SEQUENCE, some=5)
+    taken = DrawnIds(database, SEQUENCE, some=5)
     with psycopg.connect(database) as open_:
         open_.execute(NEXT)
         assert [*taken.take(7)] == [*range(2, 9)]
@@ -68,7 +68,7 @@ def test_all_at_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     over = Event()
 
     def task(_: int) -> list[int]:
-        taken = Ids(database, SEQUENCE, many=7, some=3)
+        taken = DrawnIds(database, SEQUENCE, many=7, some=3)
         return [int(each) for _ in range(100) for each in taken.take(2)]
 
     def stash(number: int) -> list[int]:
@@ -129,11 +129,11 @@ def test_who_may_jump(database: str) -> None:
         connection.execute(f"ALTER TABLE jumps OWNER TO {owner}")
         connection.execute(f"GRANT ALL ON SEQUENCE jumps_id_seq TO {other}")
 
-        def found(role: str) -> Sequence | None:
+        def found(role: str) -> IdSequence | None:
             connection.execute(f"SET LOCAL ROLE {role}")
             return sequence_of(connection, TableName("jumps"))
 
-        jumps = Sequence("public.jumps_id_seq", owner)
+        jumps = IdSequence("public.jumps_id_seq", owner)
         assert [found(role) for role in (owner, member, other)] == [jumps, jumps, None]
         connection.execute(f"RESET ROLE; REVOKE UPDATE ON SEQUENCE jumps_id_seq FROM {owner}")
         assert found(member) is None

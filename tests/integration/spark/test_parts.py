@@ -16,8 +16,8 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.privileges import give, spark_grants
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark import staging, task
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.plan import make_plan
+from harvest_dagster.spark.source_options import SourceOptions
+from harvest_dagster.spark.write_plan import make_plan
 from tests.support.account import judge, read
 from tests.support.parts import COUNT, PARTS, SCHEMA, finish, plan, stage
 from tests.support.waiting import until
@@ -148,7 +148,7 @@ def test_indexes(database: str, rows: Rows) -> None:
     rows('ALTER TABLE outbox ADD CONSTRAINT "of % USING x" UNIQUE (id, kafka_topic)')
     rows('ALTER TABLE outbox RENAME TO "out USING box"')
     rows('CREATE INDEX "a "" b" ON "out USING box" (upper(kafka_topic) DESC) WHERE id > 1')
-    options = Options.read({"url": database, "topic": "t", "outbox": '"out USING box"'})
+    options = SourceOptions.read({"url": database, "topic": "t", "outbox": '"out USING box"'})
     planned = make_plan(options, SCHEMA)
     finish(planned, stage(planned, 0, 2))
     found = rows(

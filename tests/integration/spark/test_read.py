@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from harvest_dagster import Message, stash
 from harvest_dagster.outbox.privileges import give, spark_grants
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.read import OutboxReader
+from harvest_dagster.spark.outbox_reader import OutboxReader
+from harvest_dagster.spark.source_options import SourceOptions
 
 if TYPE_CHECKING:
     from tests.support.spark import Rows
@@ -44,7 +44,7 @@ def test_large_messages(spark: SparkSession, database: str, rows: Rows) -> None:
     """Batches end at their bytes, so that a task never holds thousands of large messages."""
     rows("""INSERT INTO outbox (kafka_topic, kafka_value)
             SELECT 't', convert_to(repeat('x', 5000000), 'UTF8') FROM generate_series(1, 20)""")
-    reader = OutboxReader(Options.read({"url": database, "partitions": "1"}))
+    reader = OutboxReader(SourceOptions.read({"url": database, "partitions": "1"}))
     (ids,) = reader.partitions()
     sizes = [batch.num_rows for batch in reader.read(ids)]
     assert (sum(sizes), max(sizes)) == (20, 7)

@@ -13,8 +13,8 @@ from pyspark.sql.types import StringType, StructType
 
 from harvest_dagster.spark import progress
 from harvest_dagster.spark.clean import DEAD_AFTER
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.plan import make_plan
+from harvest_dagster.spark.source_options import SourceOptions
+from harvest_dagster.spark.write_plan import make_plan
 
 if TYPE_CHECKING:
     from tests.support.spark import Left, Rows, Write
@@ -116,7 +116,7 @@ def test_a_batch_writes_key(stream: Stream, write: Write, spark: SparkSession) -
 
 def test_it_cleans_up(stream: Stream, database: str, rows: Rows, left: Left) -> None:
     """A stream alone drops its drained parts, and what its failed batches have left."""
-    options = Options.read({"url": database, "topic": "t"})
+    options = SourceOptions.read({"url": database, "topic": "t"})
     for _ in range(2):
         stream.more()
         stream.run(attachFrom=5)

@@ -31,7 +31,7 @@ from harvest_dagster.outbox import Message
 from harvest_dagster.outbox.lines import LineReader
 from harvest_dagster.postgres.names import TableName, quoted
 from harvest_dagster.postgres.refusals import told as postgres_told
-from harvest_dagster.spark.options import Options
+from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.text import one_line, printable
 from tests.support.hostile import TEXTS
 
@@ -185,7 +185,7 @@ def test_sparks_options(text: str) -> None:
     """As a staging table's name, or an option's, it is refused in a line."""
     for given in ({"into": text}, {f"{text}!": "x"}):
         with pytest.raises(ConfigError) as error:
-            Options.read(given)
+            SourceOptions.read(given)
         assert str(error.value).isprintable()
 
 

@@ -1,7 +1,7 @@
-"""Reading: what waits in an outbox, or what is parked, to look at it.
+"""Reading, to look at the messages that wait in an outbox, or at those that were parked.
 
-Each task reads a range of ids in a snapshot of its own, so a read of an outbox that a leader
-empties shows what was there at some moment. To consume messages, read Kafka.
+Each task reads a range of ids, in a snapshot of its own. While a leader empties the outbox, the
+tasks see different moments. To consume messages, read Kafka.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.spark.options import Options
+from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import connect
 
-_SQL = statements("harvest_dagster.spark", "read.sql")
+_SQL = statements("harvest_dagster.spark", "outbox_reader.sql")
 _PARKED = TableName("parked", "harvest")
 _BATCH_ROWS, _BATCH_BYTES = 5_000, 32 * 1024 * 1024
 _MESSAGE = (
@@ -54,8 +54,8 @@ _PARKED_FIELDS = [
 
 
 @dataclass
-class Ids(InputPartition):
-    """A range of ids that one task reads."""
+class IdRange(InputPartition):
+    """The range of ids that one task reads."""
 
     first: int
     last: int
@@ -65,10 +65,10 @@ class Ids(InputPartition):
 class OutboxReader(DataSourceReader):
     """Reads ranges of ids, each in a task."""
 
-    options: Options
+    options: SourceOptions
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Cut what there is into ranges of one size."""
+        """Return the ids that there are, cut into ranges of one size."""
         parked = self.options.table == "parked"
         table = _PARKED if parked else self.options.outbox_table().table
         with connect(self.options.postgres()) as connection:
@@ -77,11 +77,13 @@ class OutboxReader(DataSourceReader):
         if first is None or last is None:
             return []
         size = -(-(last - first + 1) // self.options.partitions)
-        return [Ids(start, min(start + size - 1, last)) for start in range(first, last + 1, size)]
+        return [
+            IdRange(start, min(start + size - 1, last)) for start in range(first, last + 1, size)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read a range."""
-        if not isinstance(partition, Ids):  # Spark reads a partition even where there are none
+        """Read a range of ids."""
+        if not isinstance(partition, IdRange):  # Spark reads a partition even where there are none
             return
         parked = self.options.table == "parked"
         schema = pa.schema([*_FIELDS, *(_PARKED_FIELDS if parked else [])])
@@ -113,13 +115,13 @@ class OutboxReader(DataSourceReader):
 
 
 def _with_headers(row: dict[str, Any]) -> dict[str, Any]:
-    """Pair names with values; of a record that can't be published there may be one too many."""
+    """Pair names with values; a record that can't be published may have more of one of them."""
     pairs = zip_longest(row.pop("header_keys") or (), row.pop("header_values") or ())
     return {**row, "headers": [{"key": key, "value": value} for key, value in pairs]}
 
 
 def _batches(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Gather rows as long as they are few and small: a message may be as large as a batch."""
+    """Gather rows into batches of few rows and few bytes, since a message may be large."""
     batch: list[dict[str, Any]] = []
     size = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""Options of `format("outbox")`, checked when a query is planned."""
+"""The options of `format("outbox")`, checked when a query is planned."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from harvest_dagster.config import load_settings
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.ledger.once import OnRepeat, Request
 from harvest_dagster.outbox.table import Outbox
 from harvest_dagster.text import printable
 
 ATTACH_FROM = 100_000
-OnRepeat = Literal["skip", "again", "error"]
 
 
-class Options(BaseModel):
+class SourceOptions(BaseModel):
     """What may stand in `.option(...)`; Spark does not tell upper from lower case."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -38,7 +38,7 @@ class Options(BaseModel):
     )
     table: Literal["outbox", "parked"] = Field("outbox", description="what is read")
     partitions: int = Field(4, gt=0, description="how many tasks read")
-    # How a transaction has its rows and messages staged; nobody else needs these.
+    # Only a transaction uses these, to have its rows and messages staged.
     stage: Literal["messages", "rows"] = Field("messages", description="messages or rows")
     write: UUID | None = Field(None, description="the transaction's id")
     into: str | None = Field(
@@ -60,7 +60,7 @@ class Options(BaseModel):
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> Self:
-        """Read what Spark has been given."""
+        """Read the options that Spark was given; raise a ConfigError that names what is wrong."""
         ours = {key.lower(): value for key, value in given.items()}
         for name in _SPARKS_OWN & ours.keys():
             del ours[name]
@@ -71,16 +71,20 @@ class Options(BaseModel):
             raise ConfigError("; ".join(map(_fault, error.errors(include_input=False)))) from None
 
     def postgres(self) -> str:
-        """Tell where PostgreSQL is, with the password; never print it."""
+        """Return the URL of PostgreSQL, with the password; never print it."""
         return load_settings(postgres=self.url).postgres_url()
 
+    def request(self, write: UUID) -> Request:
+        """Return the request to commit a write."""
+        return Request(write, self.key, self.outbox_table().table, self.onRepeat)
+
     def outbox_table(self) -> Outbox:
-        """Tell the outbox."""
+        """Return the outbox."""
         settings = load_settings(outbox=self.outbox, max_message_bytes=self.maxMessageBytes)
         return Outbox.named(settings.outbox, max_message_bytes=settings.max_message_bytes)
 
 
-_NAMES = {name.lower(): name for name in Options.model_fields}
+_NAMES = {name.lower(): name for name in SourceOptions.model_fields}
 _SPARKS_OWN = {"path", "checkpointlocation", "queryname"}
 
 
@@ -94,4 +98,4 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 def _fault(error: object) -> str:
     place, message = error["loc"][0], error["msg"]  # type: ignore[index] # pydantic's ErrorDetails
     name = _NAMES[str(place).lower()]
-    return f"{name}: {message}; give {Options.model_fields[name].description}"
+    return f"{name}: {message}; give {SourceOptions.model_fields[name].description}"

@@ -4,8 +4,8 @@
         query.awaitTermination()
     print(write.written)
 
-Spark's own figures count what a query has read, also of batches that were replayed, and so were not
-stashed again.
+Spark's own figures count what a query has read. That includes batches that were replayed, which
+were not stashed again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import replace
 from uuid import uuid4
 
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.spark.commit import Request, Written, last_written, nothing
-from harvest_dagster.spark.options import Options
+from harvest_dagster.ledger.once import Request, Written, last_written, nothing
+from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import connect
 
 
 class Progress:
-    """What the batches of one run have stashed, together; made by `progress`."""
+    """What all batches of one run have stashed; `progress` makes it."""
 
     def __init__(self) -> None:
         self._began = self._ended = time.monotonic()
@@ -31,34 +31,34 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """How long it took, from the beginning of the block to its end."""
+        """The seconds from the beginning of the block to its end."""
         return self._ended - self._began
 
     @property
     def written(self) -> Written:
-        """What was stashed; only after the block."""
+        """What was stashed; raise before the end of the block."""
         if self._written is None:
             raise ConfigError("written: the stream is not at its end; ask after the block")
         return self._written
 
     def finish(self, written: Written) -> None:
-        """Tell what was stashed."""
+        """Note what was stashed, and when it was over."""
         self._written, self._ended = written, time.monotonic()
 
 
 @contextmanager
 def progress(key: str, *, url: str | None = None, outbox: str | None = None) -> Iterator[Progress]:
-    """Look on while the stream of a key writes."""
+    """Watch what the stream of a key stashes during the block."""
     given = {name: value for name, value in (("url", url), ("outbox", outbox)) if value}
-    options = Options.read({**given, "key": key})
-    request = Request(uuid4(), key, options.outbox_table().table)
+    options = SourceOptions.read({**given, "key": key})
+    request = options.request(uuid4())
     before = _now(options, request)
     seen = Progress()
     yield seen
     seen.finish(_since(before, _now(options, request), request))
 
 
-def _now(options: Options, request: Request) -> Written | None:
+def _now(options: SourceOptions, request: Request) -> Written | None:
     with connect(options.postgres()) as connection:
         return last_written(connection, request)
 
@@ -68,7 +68,7 @@ def _since(before: Written | None, now: Written | None, request: Request) -> Wri
         return nothing(request)
     first_batch = 0 if before is None else before.batch + 1
     first_id = now.first_id
-    if now.batch > first_batch:  # all that came after what was there has higher ids
+    if now.batch > first_batch:  # later batches have higher ids than those before
         first_id = 1 if before is None or before.last_id is None else before.last_id + 1
     total = now.total - (before.total if before is not None else 0)
     return replace(now, messages=total, first_id=first_id if total else None)

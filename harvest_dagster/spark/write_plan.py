@@ -1,10 +1,10 @@
-"""What a write is going to do, settled before its first task starts."""
+"""The plan of a write, which the driver makes before its first task starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from uuid import UUID, uuid4
 
 import psycopg
@@ -12,17 +12,19 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.ledger.once import already_written
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.rows import check_length
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.binary import encoded, json_kind_of, kind_of
+from harvest_dagster.spark.binary import copy_type_of, encoded, json_copy_type_of
 from harvest_dagster.spark.clean import clean
-from harvest_dagster.spark.commit import Request, is_repeated, last_written
+from harvest_dagster.spark.commit import Move
 from harvest_dagster.spark.messages import MessageEncoder, check_columns
+from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.nested import check_types
-from harvest_dagster.spark.options import Options
-from harvest_dagster.spark.staging import Column, Staging, connect, create, new_name
+from harvest_dagster.spark.source_options import ATTACH_FROM, SourceOptions
+from harvest_dagster.spark.staging import Staged, StagedColumn, Staging, connect, create, new_name
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -33,25 +35,29 @@ class TableEncoder:
     """Turns batches into the columns of a staging table, for rows of a business table."""
 
     types: dict[str, str]
-    """Each column's type as Spark calls it, to name it in an error."""
+    """The name that Spark gives to each column's type, for errors."""
     as_json: tuple[str, ...] = ()
-    """Columns that are JSON in the table, where lists are no arrays."""
+    """Columns that are JSON in the table, so that lists become JSON and not arrays."""
 
     def staging(self, name: str, schema: pa.Schema) -> Staging:
-        """Tell what a staging table of this name must hold."""
+        """Return the staging table of this name that batches of this schema need."""
         return Staging(name, tuple(self._column(field) for field in schema))
 
-    def _column(self, field: pa.Field) -> Column:
-        kind = json_kind_of(field.type) if field.name in self.as_json else kind_of(field.type)
+    def _column(self, field: pa.Field) -> StagedColumn:
+        kind = (
+            json_copy_type_of(field.type)
+            if field.name in self.as_json
+            else copy_type_of(field.type)
+        )
         if kind is None:
             raise ConfigError(
                 f"column {field.name} is {self.types[field.name.lower()]}, which can't be written:"
                 " cast it to a type that PostgreSQL has"
             )
-        return Column(field.name, kind.type)
+        return StagedColumn(field.name, kind.type)
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
-        """Encode a batch."""
+        """Return a batch's columns as bytes."""
         named = zip(batch.schema.names, batch.columns, strict=True)
         return [encoded(column, as_json=name in self.as_json) for name, column in named]
 
@@ -60,8 +66,8 @@ Encoder: TypeAlias = "MessageEncoder | TableEncoder"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Where tasks write, and how."""
+class WritePlan:
+    """Where tasks write, and how; Spark sends it to them."""
 
     url: str
     write: UUID
@@ -70,22 +76,22 @@ class Plan:
 
     @property
     def outbox(self) -> TableName | None:
-        """The outbox, if it is messages that are written."""
+        """The outbox, if messages are written."""
         return self.encoder.outbox.table if isinstance(self.encoder, MessageEncoder) else None
 
-    def request(self, options: Options) -> Request:
-        """Ask for the commit of what was staged."""
-        outbox = options.outbox_table().table
-        return Request(self.write, options.key, outbox, options.onRepeat, options.attachFrom)
+    def move(self, staged: Sequence[Staged], attach_from: int = ATTACH_FROM) -> Move:
+        """Return the move of what tasks have staged, which are messages, into the outbox."""
+        encoder = cast("MessageEncoder", self.encoder)
+        return messages_move(self.staging, encoder, staged, attach_from)
 
 
-def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> Plan:
-    """Check columns against options and database, and create the staging table."""
+def make_plan(options: SourceOptions, schema: StructType, *, creates: bool = True) -> WritePlan:
+    """Check columns against options and database, create the staging table, and return the plan."""
     url, write = options.postgres(), options.write or uuid4()
     with connect(url) as connection:
         encoder = encoder_of(connection, options, schema)
         staging = encoder.staging(options.into or new_name(write), arrow_schema(schema))
-        planned = Plan(url, write, staging, encoder)
+        planned = WritePlan(url, write, staging, encoder)
         if creates:
             clean(connection)
             create(connection, write, staging, planned.outbox, attaches=options.into is None)
@@ -93,22 +99,21 @@ def make_plan(options: Options, schema: StructType, *, creates: bool = True) -> 
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Tell the types that batches come in; the zone of times does not matter to us."""
+    """Return the schema of the batches; the zone of times does not matter to us."""
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def was_written(options: Options) -> bool:
-    """Tell whether this key's write was done; raise if it must not be asked for again."""
-    request = Request(uuid4(), options.key, options.outbox_table().table, options.onRepeat)
+def was_written(options: SourceOptions) -> bool:
+    """Return whether a write of this key was done; raise if it must not be asked for again."""
+    request = options.request(uuid4())
     with connect(options.postgres()) as connection:
-        known = last_written(connection, request)
-    return known is not None and is_repeated(known, request)
+        return already_written(connection, request) is not None
 
 
 def encoder_of(
-    connection: psycopg.Connection[Any], options: Options, schema: StructType
+    connection: psycopg.Connection[Any], options: SourceOptions, schema: StructType
 ) -> Encoder:
-    """Make what encodes a DataFrame's batches; a ConfigError tells what can't be."""
+    """Return what encodes a DataFrame's batches; raise a ConfigError if they can't be written."""
     check_types(schema)
     types = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     if options.stage == "rows":
@@ -117,7 +122,7 @@ def encoder_of(
     rows = connection.execute(CATALOGUE["columns"].text, (outbox.table.sql,)).fetchall()
     shape = Shape.read(outbox.table, rows)
     if options.topic is not None:
-        Message(options.topic, None, None)  # which raises, if it is not legal
+        Message(options.topic, None, None)  # raises if the topic is not legal
         check_length("topic", options.topic, shape.columns["kafka_topic"].characters)
     check_columns(arrow_schema(schema), types, options.topic, options.orderBy)
     return MessageEncoder(outbox, shape, options.topic, options.orderBy)

@@ -1,12 +1,12 @@
--- bounds: the ids that there are
+-- bounds: the smallest id and the largest
 SELECT min(id), max(id) FROM {table}
 
--- outbox: messages that wait
+-- outbox: the messages that wait
 SELECT id, create_time, kafka_topic AS topic, {key} AS key, {value} AS value
      , kafka_header_keys AS header_keys, {header_values} AS header_values, {partition} AS partition
   FROM {table} WHERE id BETWEEN %s AND %s ORDER BY id
 
--- parked: messages that are set aside, with the reason
+-- parked: the messages that were parked, with the reason
 SELECT id, create_time, kafka_topic AS topic, kafka_key AS key, kafka_value AS value
      , kafka_header_keys AS header_keys, kafka_header_values AS header_values
      , kafka_partition AS partition, name AS harvest, reason, parked_at, tries
