@@ -1,13 +1,15 @@
-"""What an asset that stashes tells Dagster: what was stashed, and under which key."""
+"""For assets that stash: the key of a materialization, and what Dagster shows of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dagster as dg
 
+from harvest_dagster.ledger.once import OnRepeat, Written
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 _SHOWN = 5
 OUTBOX = dg.AssetKey(["harvest", "outbox"])
@@ -16,34 +18,20 @@ OUTBOX = dg.AssetKey(["harvest", "outbox"])
 class Repeat(dg.Config):
     """What becomes of a materialization whose messages are stashed already."""
 
-    on_repeat: Literal["skip", "again", "error"] = "skip"
+    on_repeat: OnRepeat = "skip"
 
     def options(self, context: dg.AssetExecutionContext) -> dict[str, Any]:
-        """Tell `transaction` the key, and what to do about a repetition, once for each launch.
+        """Return the key for `transaction`, what to do if it was written, and the launch.
 
-        A run that is executed again has the configuration of the first, though nobody asked twice.
+        A run that is executed again has the configuration of the first. It is the same launch, so
+        that `again` does not write once more what the first has written.
         """
         launch = _first_run(context)
         return {"key": stash_key(context), "on_repeat": self.on_repeat, "launch": launch}
 
 
-class Written(Protocol):
-    """What a write has done."""
-
-    @property
-    def messages(self) -> int: ...  # noqa: D102
-    @property
-    def first_id(self) -> int | None: ...  # noqa: D102
-    @property
-    def last_id(self) -> int | None: ...  # noqa: D102
-    @property
-    def tables(self) -> Mapping[str, int]: ...  # noqa: D102
-    @property
-    def repeated(self) -> bool: ...  # noqa: D102
-
-
 class Write(Protocol):
-    """A transaction of Spark's, at its end."""
+    """A transaction of Spark's, or the progress of a stream, at its end."""
 
     @property
     def written(self) -> Written: ...  # noqa: D102
@@ -60,9 +48,11 @@ class Frame(Protocol):
 
 
 def stash_key(context: dg.AssetExecutionContext) -> str | list[str]:
-    """Name what is stashed once: an asset's partition, or each of a range; without any, its run.
+    """Return the key under which a materialization is stashed once.
 
-    A run that is executed again, from failure or from the start, has the name of the first.
+    It names the asset and its partition; for a range of partitions there is a key for each; without
+    partitions it names the run. A run that is executed again, from failure or from the start, has
+    the key of the first.
     """
     asset = context.asset_key.to_user_string()
     if context.has_partition_key:
@@ -80,24 +70,24 @@ def _first_run(context: dg.AssetExecutionContext) -> str:
 def stash_report(
     write: Write, *, sample: Frame | None = None, outbox: dg.AssetKey = OUTBOX
 ) -> dict[str, Any]:
-    """Tell what was stashed, and which rows were written with it."""
+    """Return the metadata that shows what was stashed, and which rows were written with it."""
     written = write.written
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "stashed": 0 if written.repeated else written.messages,
         "seconds": round(write.seconds, 3),
         "outbox": dg.MetadataValue.asset(outbox),
     }
     if written.first_id is not None:
-        told["ids"] = f"{written.first_id:,} to {written.last_id:,}"
+        shown["ids"] = f"{written.first_id:,} to {written.last_id:,}"
     if written.repeated:
-        told["repeated"] = (
+        shown["repeated"] = (
             "stashed before: nothing was written; a new run with on_repeat: again writes it again"
         )
     for table, rows in written.tables.items():
-        told[f"rows in {table}"] = rows
+        shown[f"rows in {table}"] = rows
     if sample is not None and not written.repeated:
-        told["sample"] = _table(sample)
-    return told
+        shown["sample"] = _table(sample)
+    return shown
 
 
 def _table(frame: Frame) -> dg.TableMetadataValue:

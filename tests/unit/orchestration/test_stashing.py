@@ -1,23 +1,16 @@
 """What an asset that stashes tells."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 import pytest
 
+from harvest_dagster.ledger.once import Written
 from harvest_dagster.orchestration import Repeat, stash_key, stash_report
 
-
-@dataclass
-class Written:
-    """What a write has done."""
-
-    messages: int = 3
-    first_id: int | None = 11
-    last_id: int | None = 1300
-    tables: dict[str, int] = field(default_factory=dict)
-    repeated: bool = False
+WRITTEN = Written(uuid4(), 0, "outbox", 3, 11, 1300)
 
 
 @dataclass
@@ -43,7 +36,7 @@ class Frame:
 def test_what_was_stashed() -> None:
     """Counts, ids, duration, rows of tables, a sample, and where it went."""
     frame = Frame(["key"], [{"key": f"k{n}"} for n in range(9)])
-    told = stash_report(Write(Written(tables={"sales": 7})), sample=frame)
+    told = stash_report(Write(replace(WRITTEN, tables={"sales": 7})), sample=frame)
     assert (told["stashed"], told["ids"], told["seconds"]) == (3, "11 to 1,300", 1.235)
     assert told["rows in sales"] == 7
     assert told["outbox"].value == dg.AssetKey(["harvest", "outbox"])
@@ -52,7 +45,7 @@ def test_what_was_stashed() -> None:
 
 def test_what_was_stashed_before() -> None:
     """A repetition says so, and counts nothing."""
-    told = stash_report(Write(Written(repeated=True)), sample=Frame(["key"], []))
+    told = stash_report(Write(replace(WRITTEN, repeated=True)), sample=Frame(["key"], []))
     assert told["stashed"] == 0
     assert "stashed before" in told["repeated"]
     assert "sample" not in told
