@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from harvest_dagster.cli.options import chosen, connected, outbox_option, postgres_option
-from harvest_dagster.cli.show import Progress
+from harvest_dagster.cli.show import CountLine
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox import stash as stash_messages
 
@@ -57,16 +57,16 @@ def pump(
     """
     settings, place = chosen(postgres, outbox)
     step = batch or _batch(rate)
-    progress = Progress("messages stashed", records)
+    line = CountLine("messages stashed", records)
     start = time.monotonic()
     with connected(settings) as connection:
         for first in range(0, records, step):
             messages = _messages(range(first, min(first + step, records)), keys, topic, size)
-            progress.add(stash_messages(connection, messages, outbox=place))
+            line.add(stash_messages(connection, messages, outbox=place))
             connection.commit()
             if rate:
-                time.sleep(max(0.0, start + progress.count / rate - time.monotonic()))
-    click.echo(f"{progress.line()} into {place.table}")
+                time.sleep(max(0.0, start + line.count / rate - time.monotonic()))
+    click.echo(f"{line.line()} into {place.table}")
 
 
 def _batch(rate: float | None) -> int:

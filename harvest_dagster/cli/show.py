@@ -42,7 +42,7 @@ def size(count: float) -> str:
     raise AssertionError
 
 
-class Progress:
+class CountLine:
     """A line on stderr, once a second: how many so far, and how fast."""
 
     def __init__(self, what: str, total: int | None = None) -> None:

@@ -13,7 +13,7 @@ from harvest_dagster.cli.options import (
     postgres_option,
     size_option,
 )
-from harvest_dagster.cli.show import Progress
+from harvest_dagster.cli.show import CountLine
 from harvest_dagster.outbox.stash_lines import stash_lines
 from harvest_dagster.text import counted
 
@@ -35,7 +35,7 @@ def stash(
     array of [key, value]; partition is optional. A bad line is named, and nothing is stashed.
     """  # noqa: D301 - click's mark for a block that is not to be wrapped
     settings, place = chosen(postgres, outbox, max_message_bytes)
-    progress = Progress("messages")
+    line = CountLine("messages")
     with connected(settings) as connection:
-        count = stash_lines(connection, file, place, lambda: progress.add(1))
+        count = stash_lines(connection, file, place, lambda: line.add(1))
     click.echo(f"stashed {counted(count, 'message')} into {place.table}")
