@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
@@ -15,7 +15,6 @@ from benchmarks.place import Place, place
 from benchmarks.report import Result
 from harvest_dagster.spark import staging
 from harvest_dagster.spark.binary import HEAD, TAIL, copy_rows
-from harvest_dagster.spark.commit import commit
 from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import Staged
 from harvest_dagster.spark.task import copy
@@ -124,12 +123,10 @@ def _copy(url: str, statement: str, batches: list[memoryview], count: int) -> No
 def _commit(
     watching: psycopg.Connection[Any], planned: WritePlan, done: list[Staged], attach_from: int
 ) -> Cost:
-    request = SourceOptions.read({"url": planned.url}).request(planned.write)
-    move = planned.move(done, attach_from)
+    planned = replace(planned, attach_from=attach_from)
     began, start = _position(watching), time.perf_counter()
     with staging.connect(planned.url) as connection:
-        staging.settle(connection, planned.staging, done)
-        written = commit(connection, request, [move])
+        written = planned.commit(connection, done)
     cost = Cost(time.perf_counter() - start, _position(watching) - began)
     if written.messages != sum(each.rows for each in done):
         raise RuntimeError(f"{written.messages:,} messages were committed")

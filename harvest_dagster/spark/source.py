@@ -29,13 +29,10 @@ from pyspark.sql.datasource import (
 )
 
 from harvest_dagster.errors import ConfigError, OutboxError
-from harvest_dagster.ledger.once import Request
 from harvest_dagster.spark.clean import clean, discard_all
-from harvest_dagster.spark.commit import commit
 from harvest_dagster.spark.outbox_reader import SCHEMA, OutboxReader
 from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import Staged, Staging, connect, discard, ensure, settle
-from harvest_dagster.spark.task import copy
 from harvest_dagster.spark.write_plan import WritePlan, make_plan, was_written
 
 if TYPE_CHECKING:
@@ -77,7 +74,7 @@ class OutboxSource(DataSource):
         if options.key is not None and was_written(options):
             return NothingWriter()
         planned = make_plan(options, schema)
-        return StagingWriter(planned) if options.into else BatchWriter(planned, options)
+        return StagingWriter(planned) if options.into else BatchWriter(planned)
 
     def streamWriter(  # noqa: N802 - Spark's name
         self,
@@ -93,7 +90,7 @@ class OutboxSource(DataSource):
                 "key: a stream needs one, under which its batches are known when it starts again;"
                 ' give .option("key", "...")'
             )
-        return OutboxStreamWriter(make_plan(options, schema, creates=False), options)
+        return OutboxStreamWriter(make_plan(options, schema, creates=False))
 
 
 class NothingWriter(DataSourceArrowWriter):
@@ -114,7 +111,7 @@ class StagingWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stage a task's batches."""
-        return _staged(self.plan, iterator)
+        return Done(self.plan.stage(iterator), self.plan.staging)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Note which attempts count."""
@@ -126,19 +123,12 @@ class StagingWriter(DataSourceArrowWriter):
         discard_all(self.plan.url, [self.plan.staging.name])
 
 
-@dataclass
 class BatchWriter(StagingWriter):
     """Writes messages in a transaction of their own."""
 
-    options: SourceOptions
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Stage a task's batches."""
-        return _staged(self.plan, iterator, self.options.attachFrom)
-
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Move the messages, unless that was done."""
-        _finish(self.plan, self.options, self.options.request(self.plan.write), messages)
+        _finish(self.plan, messages)
 
 
 @dataclass
@@ -151,23 +141,21 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
     """
 
     plan: WritePlan
-    options: SourceOptions
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stage a task's batches."""
         plan = self.plan
         with connect(plan.url) as connection:
-            ensure(connection, plan.write, plan.staging, plan.outbox)
+            ensure(connection, plan.request.write, plan.staging, plan.outbox)
         context = TaskContext.get()
         stream = context.getLocalProperty(_QUERY_ID) if context is not None else None
-        return replace(_staged(plan, iterator, self.options.attachFrom), stream=stream)
+        return Done(plan.stage(iterator), plan.staging, stream)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
         """Move the batch's messages, unless that was done."""
         for staging, stream in _stagings(messages):
-            planned = replace(self.plan, staging=staging)
-            request = replace(self.options.request(planned.write), batch=batchId, stream=stream)
-            _finish(planned, self.options, request, messages)
+            request = replace(self.plan.request, batch=batchId, stream=stream)
+            _finish(replace(self.plan, request=request, staging=staging), messages)
         self._clean()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
@@ -180,26 +168,11 @@ class OutboxStreamWriter(DataSourceStreamArrowWriter):
             clean(connection)
 
 
-def _staged(
-    planned: WritePlan, batches: Iterator[pa.RecordBatch], attach_from: int | None = None
-) -> Done:
-    staged = copy(planned.url, planned.staging, batches, planned.encoder, attach_from)
-    return Done(staged, planned.staging)
-
-
-def _finish(
-    planned: WritePlan,
-    options: SourceOptions,
-    request: Request,
-    messages: Sequence[WriterCommitMessage | None],
-) -> None:
-    staged = _counted(messages)
-    move = planned.move(staged, options.attachFrom)
-    with connect(planned.url) as connection:
-        settle(connection, planned.staging, staged)
-        commit(connection, request, [move])
+def _finish(plan: WritePlan, messages: Sequence[WriterCommitMessage | None]) -> None:
+    with connect(plan.url) as connection:
+        plan.commit(connection, _counted(messages))
         with suppress(psycopg.Error, OutboxError):  # the write is done, even if this fails
-            discard(connection, planned.staging.name)
+            discard(connection, plan.staging.name)
 
 
 def _counted(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import ClassVar, Literal, Self
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -74,8 +74,9 @@ class SourceOptions(BaseModel):
         """Return the URL of PostgreSQL, with the password; never print it."""
         return load_settings(postgres=self.url).postgres_url()
 
-    def request(self, write: UUID) -> Request:
-        """Return the request to commit a write."""
+    def request(self) -> Request:
+        """Return the request to commit a write, a new one if the options name none."""
+        write = self.write or uuid4()
         return Request(write, self.key, self.outbox_table().table, self.onRepeat)
 
     def outbox_table(self) -> Outbox:

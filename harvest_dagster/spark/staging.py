@@ -157,10 +157,8 @@ def _attachable(
     connection: psycopg.Connection[Any], staging: Staging, outbox: TableName
 ) -> _Attachable | None:
     """Return how the staging table has to be made to become a part, or None if it can't."""
-    if any(
-        column.type is not None for column in staging.columns
-    ):  # messages that are sorted are moved
-        return None
+    if any(column.type is not None for column in staging.columns):
+        return None  # since messages are moved if they are to be sorted
     names = {
         "outbox": outbox.sql,
         "staged": [column.name for column in staging.columns],

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from uuid import uuid4
 
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.ledger.once import Request, Written, last_written, nothing
@@ -51,7 +50,7 @@ def progress(key: str, *, url: str | None = None, outbox: str | None = None) -> 
     """Watch what the stream of a key stashes during the block."""
     given = {name: value for name, value in (("url", url), ("outbox", outbox)) if value}
     options = SourceOptions.read({**given, "key": key})
-    request = options.request(uuid4())
+    request = options.request()
     before = _now(options, request)
     seen = Progress()
     yield seen

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
-from uuid import UUID, uuid4
 
 import psycopg
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.ledger.once import already_written
+from harvest_dagster.ledger.once import Request, Written, already_written
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.rows import check_length
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark.binary import copy_type_of, encoded, json_copy_type_of
 from harvest_dagster.spark.clean import clean
-from harvest_dagster.spark.commit import Move
+from harvest_dagster.spark.commit import commit
 from harvest_dagster.spark.messages import MessageEncoder, check_columns
 from harvest_dagster.spark.moves import messages_move
 from harvest_dagster.spark.nested import check_types
 from harvest_dagster.spark.source_options import ATTACH_FROM, SourceOptions
-from harvest_dagster.spark.staging import Staged, StagedColumn, Staging, connect, create, new_name
+from harvest_dagster.spark.staging import (
+    Staged,
+    StagedColumn,
+    Staging,
+    connect,
+    create,
+    new_name,
+    settle,
+)
+from harvest_dagster.spark.task import copy
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -70,31 +78,41 @@ class WritePlan:
     """Where tasks write, and how; Spark sends it to them."""
 
     url: str
-    write: UUID
+    request: Request
     staging: Staging
     encoder: Encoder
+    attach_from: int | None
+    """From so many messages on a table is attached; None if a transaction moves what is staged."""
 
     @property
     def outbox(self) -> TableName | None:
         """The outbox, if messages are written."""
         return self.encoder.outbox.table if isinstance(self.encoder, MessageEncoder) else None
 
-    def move(self, staged: Sequence[Staged], attach_from: int = ATTACH_FROM) -> Move:
-        """Return the move of what tasks have staged, which are messages, into the outbox."""
+    def stage(self, batches: Iterable[pa.RecordBatch]) -> Staged:
+        """Stage a task's batches."""
+        return copy(self.url, self.staging, batches, self.encoder, self.attach_from)
+
+    def commit(self, connection: psycopg.Connection[Any], staged: Sequence[Staged]) -> Written:
+        """Move the messages that tasks have staged into the outbox, unless that was done."""
+        settle(connection, self.staging, staged)
         encoder = cast("MessageEncoder", self.encoder)
-        return messages_move(self.staging, encoder, staged, attach_from)
+        move = messages_move(self.staging, encoder, staged, self.attach_from or ATTACH_FROM)
+        return commit(connection, self.request, [move])
 
 
 def make_plan(options: SourceOptions, schema: StructType, *, creates: bool = True) -> WritePlan:
     """Check columns against options and database, create the staging table, and return the plan."""
-    url, write = options.postgres(), options.write or uuid4()
+    url, request = options.postgres(), options.request()
+    is_alone = options.into is None
     with connect(url) as connection:
         encoder = encoder_of(connection, options, schema)
-        staging = encoder.staging(options.into or new_name(write), arrow_schema(schema))
-        planned = WritePlan(url, write, staging, encoder)
+        staging = encoder.staging(options.into or new_name(request.write), arrow_schema(schema))
+        attach_from = options.attachFrom if is_alone else None
+        planned = WritePlan(url, request, staging, encoder, attach_from)
         if creates:
             clean(connection)
-            create(connection, write, staging, planned.outbox, attaches=options.into is None)
+            create(connection, request.write, staging, planned.outbox, attaches=is_alone)
     return planned
 
 
@@ -105,9 +123,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 def was_written(options: SourceOptions) -> bool:
     """Return whether a write of this key was done; raise if it must not be asked for again."""
-    request = options.request(uuid4())
     with connect(options.postgres()) as connection:
-        return already_written(connection, request) is not None
+        return already_written(connection, options.request()) is not None
 
 
 def encoder_of(

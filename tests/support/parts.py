@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructType
 
 from harvest_dagster.ledger.once import Written
 from harvest_dagster.spark import staging, task
-from harvest_dagster.spark.commit import commit
 from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import Staged
 from harvest_dagster.spark.write_plan import WritePlan, make_plan
@@ -33,9 +34,7 @@ def stage(
 
 def finish(planned: WritePlan, *done: Staged, attach_from: int = 1) -> Written:
     """Commit what was staged."""
-    request = SourceOptions.read({"url": planned.url}).request(planned.write)
     with staging.connect(planned.url) as connection:
-        staging.settle(connection, planned.staging, done)
-        written = commit(connection, request, [planned.move(done, attach_from)])
+        written = replace(planned, attach_from=attach_from).commit(connection, done)
         staging.discard(connection, planned.staging.name)
     return written

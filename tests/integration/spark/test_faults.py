@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -25,7 +26,7 @@ from harvest_dagster.spark import register, staging, task
 from harvest_dagster.spark.binary import encoded
 from harvest_dagster.spark.clean import DEAD_AFTER, clean
 from harvest_dagster.spark.commit import commit
-from harvest_dagster.spark.moves import TableMoves, messages_move
+from harvest_dagster.spark.moves import TableMoves
 from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.staging import StagedColumn, Staging
 from harvest_dagster.spark.write_plan import make_plan
@@ -109,11 +110,8 @@ def test_two_at_once(spark: SparkSession, database: str, rows: Rows) -> None:
     def run() -> None:
         planned, done = plan_of(spark, database)
         with staging.connect(database) as connection:
-            staging.settle(connection, planned.staging, [done])
             start.wait()
-            request = Request(planned.write, "k", TableName("outbox"))
-            move = messages_move(planned.staging, planned.encoder)
-            written.append(commit(connection, request, [move]).repeated)
+            written.append(planned.commit(connection, [done]).repeated)
 
     start = threading.Barrier(4)
     threads = [threading.Thread(target=run) for _ in range(4)]
@@ -128,11 +126,10 @@ def test_two_at_once(spark: SparkSession, database: str, rows: Rows) -> None:
 def test_commit_is_run_twice(spark: SparkSession, database: str, stashed: Stashed) -> None:
     """A commit that Spark repeats, not knowing that it was done, writes nothing more."""
     planned, done = plan_of(spark, database)
-    request = Request(planned.write, "k", TableName("outbox"), "error")
+    planned = replace(planned, request=replace(planned.request, on_repeat="error"))
     with staging.connect(database) as connection:
-        staging.settle(connection, planned.staging, [done])
         for _ in range(2):
-            commit(connection, request, [messages_move(planned.staging, planned.encoder)])
+            planned.commit(connection, [done])
     assert len(stashed()) == 3
 
 
@@ -142,11 +139,9 @@ def test_staged_rows_are_lost(
     """Where PostgreSQL has lost what was staged, as its crash empties it, nothing is written."""
     planned, done = plan_of(spark, database)
     rows(f'TRUNCATE harvest_staging."{planned.staging.name}"')
-    request = Request(planned.write, "k", TableName("outbox"))
-    with staging.connect(database) as connection:
-        staging.settle(connection, planned.staging, [done])
+    with staging.connect(database) as connection:  # noqa: SIM117
         with pytest.raises(Exception, match="of 3 rows staged for outbox there are 0"):
-            commit(connection, request, [messages_move(planned.staging, planned.encoder)])
+            planned.commit(connection, [done])
     assert stashed() == []
     assert rows("SELECT count(*) FROM harvest.written") == [(0,)]
 
@@ -172,8 +167,9 @@ def test_what_waits_for_the_rest(spark: SparkSession, database: str, left: Left)
     first, _ = plan_of(spark, database)
     with staging.connect(database) as connection:
         connection.execute("UPDATE harvest.staged SET touched_at = now() - %s", (2 * DEAD_AFTER,))
-        rest = Staging(staging.new_name(first.write), first.staging.columns)
-        staging.create(connection, first.write, rest, first.outbox)
+        write = first.request.write
+        rest = Staging(staging.new_name(write), first.staging.columns)
+        staging.create(connection, write, rest, first.outbox)
         clean(connection)
     assert left() == (2, 2)
 
