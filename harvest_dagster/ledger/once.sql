@@ -4,7 +4,7 @@ SELECT pg_advisory_xact_lock(lock)
           FROM unnest(%s::text[]) AS key
          ORDER BY lock) AS ordered
 
--- written: the last write of each key, the newest last, but that of a stream behind all others
+-- written: the last write of each key, the newest last; but that of a stream is last of all, since nobody else may use its key
 SELECT write, batch, outbox, messages, first_id, last_id, tables
      , harvest_written.stream, harvest_written.total -- so that an error names the table that lacks them
   FROM harvest.written AS harvest_written

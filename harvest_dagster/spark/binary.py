@@ -60,8 +60,10 @@ def copy_rows(fields: Sequence[pa.Array], first: bytes | None = None) -> pa.Buff
     return _content(_joined(parts))
 
 
-def copy_type_of(type_: pa.DataType) -> CopyType | None:
-    """Return the type that an Arrow type is staged as; None if there is none."""
+def copy_type_of(type_: pa.DataType, *, as_json: bool = False) -> CopyType | None:
+    """Return the type that an Arrow type is staged as, or None; with `as_json` lists are JSON."""
+    if as_json and pa.types.is_nested(type_):
+        return _JSON
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         item = _SCALARS.get(_id(type_.value_type))
         if item is None:
@@ -72,14 +74,9 @@ def copy_type_of(type_: pa.DataType) -> CopyType | None:
     return _SCALARS.get(_id(type_))
 
 
-def json_copy_type_of(type_: pa.DataType) -> CopyType | None:
-    """Return the type that an Arrow type is staged as if it is to become JSON."""
-    return _JSON if pa.types.is_nested(type_) else copy_type_of(type_)
-
-
 def encoded(array: pa.Array, *, as_json: bool = False) -> pa.Array:
     """Return the bytes of each value."""
-    kind = json_copy_type_of(array.type) if as_json else copy_type_of(array.type)
+    kind = copy_type_of(array.type, as_json=as_json)
     assert kind is not None  # noqa: S101 - the driver has refused all others
     return kind.encode(array)
 

@@ -29,7 +29,7 @@ from harvest_dagster.spark.json_text import json_texts
 from harvest_dagster.spark.staging import StagedColumn, Staging
 
 ORDER = "order_"
-"""The names of columns that only order begin so in a staging table."""
+"""The prefix of those columns of a staging table that only give the order."""
 
 Fields = dict[str, pa.Array]
 

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.ledger.once import (
-    OnRepeat,
-    Request,
-    Written,
-    already_written,
-    nothing,
-)
+from harvest_dagster.ledger.once import OnRepeat, Request, Written, already_written, nothing
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.spark.clean import discard_all
 from harvest_dagster.spark.commit import Move, commit
@@ -90,7 +84,7 @@ class Transaction:
     def stash(
         self, messages: DataFrame, *, topic: str | None = None, order_by: Sequence[str] = ()
     ) -> None:
-        """Stash messages; in the order of the columns in `order_by`, which costs a sort."""
+        """Stash messages; `order_by` names the columns by which they are sorted before."""
         if self.repeated:
             return
         staging, encoder = self._stage(
@@ -135,7 +129,7 @@ class Transaction:
     def finish(self) -> None:
         """Write what was staged."""
         if self._written is None and not self._moves:
-            self._written = nothing(self._request)  # and its key is not used up
+            self._written = nothing(self._request)  # an empty block does not use up its key
         elif self._written is None:
             with connect(self._url) as connection:
                 self._written = commit(connection, self._request, self._moves)

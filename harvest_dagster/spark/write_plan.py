@@ -16,7 +16,7 @@ from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.rows import check_length
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.spark.binary import copy_type_of, encoded, json_copy_type_of
+from harvest_dagster.spark.binary import copy_type_of, encoded
 from harvest_dagster.spark.clean import clean
 from harvest_dagster.spark.commit import commit
 from harvest_dagster.spark.messages import MessageEncoder, check_columns
@@ -52,11 +52,7 @@ class TableEncoder:
         return Staging(name, tuple(self._column(field) for field in schema))
 
     def _column(self, field: pa.Field) -> StagedColumn:
-        kind = (
-            json_copy_type_of(field.type)
-            if field.name in self.as_json
-            else copy_type_of(field.type)
-        )
+        kind = copy_type_of(field.type, as_json=field.name in self.as_json)
         if kind is None:
             raise ConfigError(
                 f"column {field.name} is {self.types[field.name.lower()]}, which can't be written:"
