@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import LeaseRow
@@ -86,7 +87,7 @@ def _wait(
 ) -> dict[int, LeaseRow]:
     """Wait until each shard is acquired anew, within a bound; return the new leases by shard."""
     since = {row.shard: row.acquired_at for row in before}
-    deadline = time.monotonic() + seconds
+    deadline = Deadline(seconds)
     while True:
         rows = leases.read(connection, before[0].name)
         connection.commit()
@@ -95,6 +96,6 @@ def _wait(
             for row in rows
             if row.acquired_at > since.get(row.shard, row.acquired_at)
         }
-        if len(after) == len(before) or time.monotonic() > deadline:
+        if len(after) == len(before) or deadline.over:
             return after
         time.sleep(_POLL_SECONDS)

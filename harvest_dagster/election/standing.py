@@ -9,7 +9,7 @@ from functools import partial
 from confluent_kafka import KafkaException
 from psycopg.errors import LockNotAvailable
 
-from harvest_dagster.clock import now
+from harvest_dagster.clock import Deadline, now
 from harvest_dagster.election.dispatcher import Dispatcher
 from harvest_dagster.election.first_come import FirstCome
 from harvest_dagster.election.group import Group, is_expelled, is_rebalance, is_topic_gone
@@ -207,8 +207,8 @@ class Standing:
         """Let the listener finish, for so long; go on to prove leadership meanwhile."""
         leases = [lease for shard in shards if (lease := self._terms.ending(shard))]
         waits = {lease.shard: self._tell_revoked(lease) for lease in leases}
-        deadline = now() + self._settings.drain_seconds
-        while (left := self._unfinished(waits)) and now() < deadline:
+        deadline = Deadline(self._settings.drain_seconds)
+        while (left := self._unfinished(waits)) and not deadline.over:
             waits[left[0]].wait(_DRAIN_POLL_SECONDS)
             if now() >= self._next_proof:
                 self._prove(owned=())

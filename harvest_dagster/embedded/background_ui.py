@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.embedded import ports, process, remembered
 from harvest_dagster.embedded.graphql import GraphQl, Location
 from harvest_dagster.errors import EmbeddedError
@@ -26,8 +27,8 @@ def start(home: Path, say: Say) -> tuple[str, GraphQl, Location]:
         say(f"starting Dagster; it says more in {log}")
         command = [sys.executable, "-m", "harvest_dagster", "dev", "dagster", "--home", str(home)]
         process.start(command, log)
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
+    deadline = Deadline(_START_SECONDS)
+    while not deadline.over:
         known = remembered.load(home)
         if known.process() is not None:
             ui = GraphQl(ports.HOST, known.port)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import psutil
 from filelock import FileLock, Timeout
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.embedded import ports, process, remembered
 from harvest_dagster.embedded.code_servers import CodeServers
 from harvest_dagster.errors import EmbeddedError
@@ -55,11 +56,11 @@ class DagsterUi:
 
     def await_answer(self) -> None:
         """Wait until the UI answers."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = Deadline(_PATIENCE)
         while not _answers(self.host, self.port):
             if not process.is_alive(self.process):
                 raise EmbeddedError("Dagster ended before its UI answered: what it said is above")
-            if time.monotonic() > deadline:
+            if deadline.over:
                 raise EmbeddedError(f"Dagster runs, but {self.url} does not answer: try again")
             time.sleep(_POLL)
 

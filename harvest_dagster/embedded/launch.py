@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.embedded import kafka_node, postgres_access, postgres_server, process
 from harvest_dagster.embedded.interrupt import uninterrupted
 from harvest_dagster.embedded.server_logs import last_word, said_since, size
@@ -92,13 +93,13 @@ class Launch:
                 self._launched[daemon.name] = Launched(daemon, commands[daemon.name])
 
     def _await(self, running: Iterable[Process]) -> bool:
-        deadline = time.monotonic() + PATIENCE
+        deadline = Deadline(PATIENCE)
         while not self._answers():
             for each in self._launched.values():
                 each.check()
             if not all(map(process.is_alive, running)):
                 return False
-            if time.monotonic() > deadline:
+            if deadline.over:
                 raise EmbeddedError(
                     "the servers run but do not answer: see `harvest dev logs`,"
                     " then try `harvest dev down` and `harvest dev up`"

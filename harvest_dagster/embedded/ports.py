@@ -7,6 +7,8 @@ import time
 from secrets import SystemRandom
 from typing import TYPE_CHECKING
 
+from harvest_dagster.clock import Deadline
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -28,9 +30,9 @@ def choose(names: Iterable[str]) -> dict[str, int]:
 
 def becomes_free(port: int) -> bool:
     """Return whether a port is free; wait a little for a server that was just killed to free it."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = Deadline(PATIENCE)
     while not is_free(port):
-        if time.monotonic() > deadline:
+        if deadline.over:
             return False
         time.sleep(POLL)
     return True

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from harvest_dagster.embedded import certificates
 from harvest_dagster.embedded.ports import HOST
+from harvest_dagster.postgres.connect import connect
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ def mtls_url(home: Path, state: HomeState) -> str:
 def answers(home: Path, state: HomeState) -> bool:
     """Return whether the server answers; create our database and role where they are missing."""
     try:
-        with psycopg.connect(url(home, state, "postgres"), autocommit=True) as connection:
+        with connect(url(home, state, "postgres"), "embedded") as connection:
             _create_database(connection)
             if state.secure:
                 _create_role(connection, state.password)

@@ -19,6 +19,7 @@ from typing import Any
 
 import psycopg
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.election.resign import led
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.events import read as read_events
@@ -76,8 +77,8 @@ def remark(
     def look() -> list[Remarked]:
         return [_look(connection, row, asked[row.shard], marked[row.shard]) for row in before]
 
-    deadline = time.monotonic() + seconds
-    while not all(one.done for one in look()) and time.monotonic() < deadline:
+    deadline = Deadline(seconds)
+    while not all(one.done for one in look()) and not deadline.over:
         time.sleep(_POLL_SECONDS)
     time.sleep(_POLL_SECONDS)  # a remark is written down just after it is made
     return look()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 import psycopg
 from confluent_kafka import OFFSET_INVALID, TopicPartition
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.harvest.batch import Row, Window
 from harvest_dagster.harvest.clients import Batching, Clients, connect, is_compressed
 from harvest_dagster.harvest.config import HarvestConfig
@@ -75,7 +75,7 @@ class RoundRun:
         self.recovery: Recovery | None = None
         self.parked = 0
         self._identity = ""
-        self.drain_by: float | None = None
+        self.drain_by: Deadline | None = None
         self._stages: tuple[Any, ...] = ()
         self._connections: list[psycopg.Connection[Any]] = []
 
@@ -119,7 +119,7 @@ class RoundRun:
         threads = [self.flow.start(n, _bound(stage.run, self.flow)) for n, stage in named.items()]
         while any(thread.is_alive() for thread in threads) and not self.flow.halted.is_set():
             threads[-1].join(_LOOK_SECONDS)
-            if self.drain_by is not None and time.monotonic() > self.drain_by:
+            if self.drain_by is not None and self.drain_by.over:
                 _log.warning("what was in flight did not settle in time, and is cut off")
                 self.flow.halt()
         self._end(threads)

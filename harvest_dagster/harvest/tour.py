@@ -31,6 +31,7 @@ from uuid import UUID
 import psycopg
 from confluent_kafka import KafkaException
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import FencedError, KafkaError
 from harvest_dagster.harvest.batch import Key
 from harvest_dagster.harvest.clients import connect
@@ -85,7 +86,7 @@ class Tour:
         self._ended = Totals()
         self._current: RoundRun | None = None
         self._ending = threading.Event()
-        self._drain_by: float | None = None
+        self._drain_by: Deadline | None = None
         self._aborted = False
 
     @property
@@ -142,8 +143,9 @@ class Tour:
 
         Whoever asks again may shorten that time, and never put it off.
         """
-        until = time.monotonic() + seconds
-        self._drain_by = until if self._drain_by is None else min(until, self._drain_by)
+        if self._drain_by is None:
+            self._drain_by = Deadline(seconds)
+        self._drain_by.shorten(seconds)
         self._ending.set()
         current = self._current
         if current is not None:

@@ -12,6 +12,7 @@ import time
 
 import psycopg
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.postgres.refusals import told
@@ -44,9 +45,9 @@ class Trimmer:
         """Return whether that was all."""
         config = self._config
         kept = {"days": config.event_days, "retention": config.retention or 0}
-        end = time.monotonic() + _AT_ONCE_SECONDS
+        deadline = Deadline(_AT_ONCE_SECONDS)
         with connect(config, "trim") as connection:
-            while time.monotonic() < end:
+            while not deadline.over:
                 row = connection.execute(_TRIM, {"name": config.name, **kept}).fetchone()
                 if not row or not row[0]:
                     return True

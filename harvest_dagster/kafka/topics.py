@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import KafkaError
 from harvest_dagster.kafka.refusals import is_refusal, told
 from harvest_dagster.kafka.settings import client_settings, make
@@ -47,7 +47,7 @@ class _Cluster:
 
     def __init__(self, config: Mapping[str, object], within_seconds: float) -> None:
         self._servers = str(config.get("bootstrap.servers", ""))
-        self._deadline = time.monotonic() + within_seconds
+        self._deadline = Deadline(within_seconds)
         self._causes: list[Any] = []
         extra = {"error_cb": self._causes.append}
         self._admin: AdminClient = make(AdminClient, client_settings(config, extra, {}))
@@ -86,7 +86,7 @@ class _Cluster:
 
     def pause(self, trouble: str) -> None:
         """Wait before the next try, or give up."""
-        if time.monotonic() + _PAUSE_SECONDS >= self._deadline:
+        if self._deadline.left <= _PAUSE_SECONDS:
             raise UnreachableError(
                 f"Kafka can't be used at bootstrap.servers={self._servers}: {trouble}"
                 if self._is_refused()
@@ -104,7 +104,7 @@ class _Cluster:
 
     def _ask(self, question: Callable[[float], _Answer]) -> _Answer:
         while True:
-            left = max(self._deadline - time.monotonic(), _PAUSE_SECONDS)
+            left = max(self._deadline.left, _PAUSE_SECONDS)
             try:
                 return question(min(left, _REQUEST_SECONDS))
             except KafkaException as error:
