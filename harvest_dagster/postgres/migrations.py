@@ -8,13 +8,13 @@ all rooms that there were then; what came later is in the lines of the rooms.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any, LiteralString
+from pathlib import Path
+from typing import Any, LiteralString, cast
 
 import psycopg
 
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.rooms import ROOMS
+from harvest_dagster.rooms import ROOMS, folder
 
 _SQL = statements("harvest_dagster.postgres", "migrations.sql")
 _FIRST = "harvest"
@@ -39,7 +39,7 @@ def migrations() -> list[Migration]:
     """Read all migrations, in their order."""
     lines = [("harvest_dagster.postgres", _FIRST)]
     lines += [(package, package.rpartition(".")[2]) for package in ROOMS]
-    return [migration for package, room in lines for migration in _line(package, room)]
+    return [migration for package, room in lines for migration in _line(folder(package), room)]
 
 
 def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
@@ -64,11 +64,12 @@ def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
     return todo
 
 
-def _line(package: str, room: str) -> list[Migration]:
-    folder = files(package).joinpath("migrations")
-    found = folder.iterdir() if folder.is_dir() else ()
+def _line(room_folder: Path, room: str) -> list[Migration]:
     return [
-        Migration(room, int(file.name[:4]), file.name[5:-4], file.read_text())
-        for file in sorted(found, key=lambda file: file.name)
-        if file.name.endswith(".sql")
+        Migration(room, int(file.name[:4]), file.stem[5:], _text(file))
+        for file in sorted(room_folder.glob("migrations/*.sql"))
     ]
+
+
+def _text(file: Path) -> LiteralString:
+    return cast("LiteralString", file.read_text())

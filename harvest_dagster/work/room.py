@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import psycopg
 from pydantic import BaseModel
 
 from harvest_dagster.ledger import events
-from harvest_dagster.rooms import ROOMS
+from harvest_dagster.rooms import ROOMS, folder
 from harvest_dagster.work.led import Led
 from harvest_dagster.work.status import WorkStatus
 
@@ -105,7 +104,7 @@ class Room:
 
 def rooms() -> list[Room]:
     """Load the descriptions that there are, from the bottom up."""
-    packages = [package for package in ROOMS if find_spec(f"{package}.room")]
+    packages = [package for package in ROOMS if (folder(package) / "room.py").exists()]
     return [import_module(f"{package}.room").ROOM for package in packages]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,13 @@ def test_a_file_names_what_is_below(file: Path) -> None:
     elif room in order():
         known = [TABLES[each] for each in order()[: order().index(room) + 1]]
         assert named <= set().union(*known) | {"migration"}
+
+
+def test_rooms_are_looked_at_without_their_extras() -> None:
+    """Migrations and descriptions are read without importing Spark or Dagster."""
+    program = (
+        "import sys; from harvest_dagster.postgres.migrations import migrations; migrations();"
+        "from harvest_dagster.work.room import rooms; rooms();"
+        "sys.exit(bool({'pyspark', 'dagster'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
