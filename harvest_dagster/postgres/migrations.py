@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 
 import psycopg
 
@@ -66,10 +66,6 @@ def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
 
 def _line(room_folder: Path, room: str) -> list[Migration]:
     return [
-        Migration(room, int(file.name[:4]), file.stem[5:], _text(file))
+        Migration(room, int(file.name[:4]), file.stem[5:], file.read_text())
         for file in sorted(room_folder.glob("migrations/*.sql"))
     ]
-
-
-def _text(file: Path) -> LiteralString:
-    return cast("LiteralString", file.read_text())

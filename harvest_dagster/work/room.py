@@ -104,8 +104,12 @@ class Room:
 
 def rooms() -> list[Room]:
     """Load the descriptions that there are, from the bottom up."""
-    packages = [package for package in ROOMS if (folder(package) / "room.py").exists()]
-    return [import_module(f"{package}.room").ROOM for package in packages]
+    return [import_module(f"{package}.room").ROOM for package in ROOMS if _is_described(package)]
+
+
+def _is_described(package: str) -> bool:
+    is_this_file = package == __package__
+    return not is_this_file and (folder(package) / "room.py").exists()
 
 
 def kinds() -> dict[str, str]:
