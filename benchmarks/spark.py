@@ -34,7 +34,7 @@ from benchmarks.place import Place, place
 from benchmarks.report import Result, arguments, medians, report
 from benchmarks.spark_commit import commits, raw
 from harvest_dagster.spark import register
-from harvest_dagster.spark.classes import java_options
+from harvest_dagster.spark.class_archive import java_options
 
 CONNECTIONS = 2
 BATCH = 10_000

@@ -5,7 +5,7 @@ import sys
 
 from dagster_pyspark import LazyPySparkResource
 
-from harvest_dagster.spark.classes import java_options
+from harvest_dagster.spark import java_options
 
 # What Spark runs Python with is this very Python, which has harvest_dagster.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -11,6 +11,7 @@ with transaction(spark, key="sales/2026-11-18") as write:
 """
 
 from harvest_dagster.ledger.once import Written
+from harvest_dagster.spark.class_archive import java_options
 from harvest_dagster.spark.session import register
 from harvest_dagster.spark.source import OutboxSource
 from harvest_dagster.spark.stream_progress import Progress, progress
@@ -21,6 +22,7 @@ __all__ = [
     "Progress",
     "Transaction",
     "Written",
+    "java_options",
     "progress",
     "register",
     "transaction",

@@ -16,20 +16,7 @@ from pathlib import Path
 
 import pyspark.sql
 
-_QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
-
-
-def archive() -> Path:
-    """Return the path of the archive, whether it was made or not."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    cache = Path(home) if home else Path.home() / ".cache"
-    return cache / "harvest_dagster" / f"spark-{pyspark.__version__}.jsa"
-
-
-def java_options() -> str:
-    """Return the value for `spark.driver.extraJavaOptions`; empty if there is no archive."""
-    found = archive()
-    return f"-XX:SharedArchiveFile={found} {_QUIET}" if found.exists() else ""
+from harvest_dagster.spark.class_archive import QUIET, archive
 
 
 def main() -> None:
@@ -39,7 +26,7 @@ def main() -> None:
     archive().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive().parent) as folder:
         made = Path(folder) / "spark.jsa"
-        _run(f"-XX:ArchiveClassesAtExit={made} {_QUIET}")
+        _run(f"-XX:ArchiveClassesAtExit={made} {QUIET}")
         made.replace(archive())
 
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from harvest_dagster.spark import register
-from harvest_dagster.spark.classes import java_options
+from harvest_dagster.spark.class_archive import java_options
 
 LOCAL: dict[str, Any] = {
     "spark.driver.host": "127.0.0.1",

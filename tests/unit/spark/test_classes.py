@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harvest_dagster.spark.classes import archive, java_options
+from harvest_dagster.spark.class_archive import archive, java_options
 
 
 @pytest.fixture
