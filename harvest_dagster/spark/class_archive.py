@@ -1,4 +1,4 @@
-"""Where the archive of Spark's classes is, which `python -m harvest_dagster.spark.classes` makes."""
+"""Where the archive of Spark's classes is, which `harvest_dagster.spark.classes` makes."""
 
 from __future__ import annotations
 
