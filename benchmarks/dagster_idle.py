@@ -32,6 +32,7 @@ from benchmarks.place import VALUE, Place, place
 from benchmarks.report import Result, arguments, report
 from harvest_dagster import stash
 from harvest_dagster.embedded import ports
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import (
     HarvestResource,
@@ -74,7 +75,7 @@ def _ticks(here: Place, ticks: int, records: int) -> list[Result]:
         here.fill(records)
         _drain(here)
         drained = _timed(tick, ticks)
-    candidacy_of(harvest.config(), _NAMES.sensor, []).stop()
+    candidacy_of(ROOM, harvest.led(), _NAMES.sensor).stop()
     return [*_percentiles("tick, idle", idle), *_percentiles("tick, after a drain", drained)]
 
 
@@ -107,7 +108,7 @@ def _ticker(harvest: HarvestResource, instance: dg.DagsterInstance) -> Callable[
 
 def _leads(harvest: HarvestResource, tick: Callable[[], None]) -> bool:
     tick()
-    return candidacy_of(harvest.config(), _NAMES.sensor, []).leads(0)
+    return candidacy_of(ROOM, harvest.led(), _NAMES.sensor).leads(0)
 
 
 def _timed(tick: Callable[[], None], ticks: int) -> list[float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
 
 def printable(text: str) -> str:
     """Write what can't be printed as its escape, so that it ends no line and colours none."""
@@ -18,3 +20,14 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 def one_line(error: BaseException) -> str:
     """What an error says, in a line."""
     return printable(" ".join(str(error).split())) or type(error).__name__
+
+
+def ages(seconds: float) -> str:
+    """Write a time span in the unit that suits it."""
+    if seconds < _MINUTE:
+        return f"{seconds:,.1f} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:,.0f} min"
+    if seconds < 2 * _DAY:
+        return f"{seconds / _HOUR:,.1f} h"
+    return f"{seconds / _DAY:,.1f} days"

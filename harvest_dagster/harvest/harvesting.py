@@ -18,8 +18,8 @@ FIGURES = (
     Figure("published", "Records that Kafka has acknowledged"),
     Figure("purged", "Records that were removed from the outbox"),
     Figure("marked", "Records that were marked to be published"),
-    Figure("remarked", "Records that were given up, and marked again"),
-    Figure("parked", "Records that were set aside, because Kafka will never take them"),
+    Figure("remarked", "Records that were given up, and marked again", rare=True),
+    Figure("parked", "Records that were set aside, because Kafka will never take them", rare=True),
     Figure("rounds", "Rounds that a tour has begun: one, and one more for each failure", unit=""),
     Figure("in_flight", "Records marked, and not purged yet", counts=False),
 )

@@ -9,16 +9,11 @@ import psycopg
 from psycopg.rows import class_row
 
 from harvest_dagster.harvest.meter import Backlog, read_backlog
-from harvest_dagster.ledger import lease
-from harvest_dagster.ledger.events import Event
-from harvest_dagster.ledger.events import read as read_events
-from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.outbox.parked import COUNTED, held_keys, reasons
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.work import tours
-from harvest_dagster.work.tours import TourRow
+from harvest_dagster.work.status import WorkStatus, read_work_status
 
 _SQL = statements("harvest_dagster.harvest", "status.sql")
 
@@ -47,17 +42,13 @@ class ParkedCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(WorkStatus):
     """A harvest at one moment, as its tables have it."""
 
-    name: str
     outbox: str
-    leases: list[LeaseRow]
-    tours: list[TourRow]
     backlog: Backlog
     in_flight: InFlight
     parked: ParkedCount
-    events: list[Event]
 
 
 def read_status(
@@ -65,15 +56,16 @@ def read_status(
 ) -> Status:
     """Read it, with so many of the last events."""
     Shape.read(table, connection.execute(CATALOGUE["columns"].text, (table.sql,)))
+    work = read_work_status(connection, name, last_events=events)
     return Status(
-        name,
+        work.name,
+        work.leases,
+        work.tours,
+        work.events,
         str(table),
-        lease.read(connection, name),
-        tours.read(connection, name),
         read_backlog(connection, table),
         _in_flight(connection, name),
         _parked(connection, name),
-        read_events(connection, name, limit=events),
     )
 
 

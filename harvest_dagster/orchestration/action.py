@@ -1,11 +1,11 @@
-"""What an operator's job is made of, and what its parts share."""
+"""What an operator's job about an outbox is made of, and how Dagster shows what any has done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import dagster as dg
 import psycopg
@@ -13,16 +13,16 @@ import psycopg
 from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.postgres.connect import Patience
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.work.room import Did, Facts, Row
 
 Config = TypeVar("Config", bound=dg.Config)
-Row: TypeAlias = Mapping[str, str | int | float | bool]
 
 _ROWS = 50
 _UNHURRIED = Patience(connect=3, lock=10, statement=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HarvestCall:
     """One run of an operator's job: on which harvest, where it logs, and who it is."""
 
     harvest: HarvestResource
@@ -62,28 +62,33 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Did:
-    """What a job did: lines for its log, and metadata for its output."""
-
-    lines: Sequence[str]
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Action(Generic[Config]):
     """An operator's job: its config, and what it does."""
 
     verb: str
     description: str
     config: type[Config]
-    act: Callable[[Call, Config], Did]
+    act: Callable[[HarvestCall, Config], Did]
 
 
-def table(rows: Sequence[Row]) -> dg.MetadataValue:
-    """Show rows, the first fifty of them, each with the same columns."""
-    columns = [dg.TableColumn(name, _TYPES[type(value)]) for name, value in rows[0].items()]
+def as_metadata(facts: Facts) -> dict[str, dg.MetadataValue | int | float | str]:
+    """Return facts as Dagster has them: rows as a table, and no table of none."""
+    return {
+        name: fact if isinstance(fact, str | int | float) else _table(fact)
+        for name, fact in facts.items()
+        if isinstance(fact, str | int | float) or fact
+    }
+
+
+def schema(row: Row) -> dg.TableSchema:
+    """Return the columns of a table by one of its rows."""
+    return dg.TableSchema([dg.TableColumn(name, _TYPES[type(fact)]) for name, fact in row.items()])
+
+
+def _table(rows: Sequence[Row]) -> dg.MetadataValue:
+    """Show the first fifty rows, each with the same columns."""
     records = [dg.TableRecord(dict(row)) for row in rows[:_ROWS]]
-    return dg.MetadataValue.table(records, schema=dg.TableSchema(columns=columns))
+    return dg.MetadataValue.table(records, schema=schema(rows[0]))
 
 
 _TYPES = {str: "string", int: "int", float: "float", bool: "bool"}

@@ -1,4 +1,4 @@
-"""The assets of a harvest: what its tables and topics are called in Dagster's catalogue.
+"""The assets of whatever is led: what its tables and topics are called in Dagster's catalogue.
 
 None of them is materialised by a run: the sensor reports what it sees, as observations, whose
 figures Dagster plots over time.
@@ -10,70 +10,52 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.orchestration.names import Names
+from harvest_dagster.work.described import assets_of
+from harvest_dagster.work.room import AssetText, Room
 
-_OWNERS = ["team:harvest"]
+
+def led_assets(
+    names: Names, room: Room, upstream: Sequence[dg.CoercibleToAssetKey] = ()
+) -> list[dg.AssetSpec]:
+    """Make the assets of what a room leads; those of `upstream` come before the first ones."""
+    return [
+        _spec(
+            names,
+            asset,
+            names.asset(asset.name),
+            [names.asset(each) for each in asset.behind] or upstream,
+        )
+        for asset in assets_of(room)
+    ]
 
 
 def harvest_assets(
     names: Names, topics: Sequence[str], upstream: Sequence[dg.CoercibleToAssetKey]
 ) -> list[dg.AssetSpec]:
-    """Tell of outbox, lease, remarks and parked records, and of the topics behind them."""
-    outbox = names.asset("outbox")
+    """Make those of outbox, lease, remarks and parked records, and of the topics behind them."""
     return [
-        _spec(
-            names,
-            "outbox",
-            "Messages that wait to be published: backlog, age of the oldest, in flight, rate.",
-            deps=upstream,
-            kinds={"postgres", "outbox"},
-        ),
-        _spec(
-            names,
-            "lease",
-            "Who leads, under which epoch, and how each term began and ended.",
-            deps=[outbox],
-            kinds={"postgres", "kafka"},
-        ),
-        _spec(
-            names,
-            "remarks",
-            "What was marked again, since nobody could tell that it had been published.",
-            deps=[outbox],
-            kinds={"postgres"},
-        ),
-        _spec(
-            names,
-            "parked",
-            "Records that Kafka refused for good, with the reason; an operator lets them go on.",
-            deps=[outbox],
-            kinds={"postgres"},
-        ),
+        *led_assets(names, ROOM, upstream),
         *(topic_asset(names, topic) for topic in topics),
     ]
 
 
-_topics: dict[str, dg.AssetSpec] = {}
+_topics: dict[dg.AssetKey, dg.AssetSpec] = {}
 
 
 def topic_asset(names: Names, topic: str) -> dg.AssetSpec:
-    """Tell of a topic: of one that several outboxes publish to by the same asset, behind them all.
+    """Return the asset of a topic: the same one for several outboxes, behind them all.
 
     Dagster takes an asset that comes with several Definitions if it is one and the same object. So
     this process makes it once, for whoever publishes to it first, and puts the others before it.
     """
-    outbox = dg.AssetDep(names.asset("outbox"))
-    made = _topics.get(topic)
+    key, outbox = names.topic(topic), dg.AssetDep(names.asset("outbox"))
+    made = _topics.get(key)
     if made is None:
-        made = _topics[topic] = dg.AssetSpec(
-            names.topic(topic),
-            deps=[outbox],
-            group_name=names.key,
-            kinds={"kafka"},
-            owners=_OWNERS,
-            description=f"The topic {topic}, and how much is in it.",
-            metadata={"topic": topic},
-        )
+        kinds = frozenset({"kafka"})
+        text = AssetText(topic, f"The topic {topic}, and how much is in it.", kinds)
+        made = _topics[key] = _spec(names, text, key, [outbox], topic=topic)
     before = made.deps
     if isinstance(before, list) and outbox not in before:
         before.append(outbox)
@@ -82,17 +64,19 @@ def topic_asset(names: Names, topic: str) -> dg.AssetSpec:
 
 def _spec(
     names: Names,
-    what: str,
-    description: str,
-    *,
-    deps: Sequence[dg.CoercibleToAssetKey],
-    kinds: set[str],
+    asset: AssetText,
+    key: dg.AssetKey,
+    deps: Sequence[dg.CoercibleToAssetDep],
+    **metadata: str,
 ) -> dg.AssetSpec:
+    ours = names.translator
     return dg.AssetSpec(
-        names.asset(what),
+        key,
         deps=deps,
-        group_name=names.key,
-        kinds=kinds,
-        owners=_OWNERS,
-        description=description,
+        group_name=ours.group_name(names.key),
+        kinds=ours.kinds(names.key, asset),
+        owners=ours.owners(names.key, asset),
+        description=ours.description(names.key, asset),
+        tags=ours.tags(names.key, asset),
+        metadata={**metadata, **ours.metadata(names.key, asset)},
     )

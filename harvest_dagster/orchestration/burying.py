@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 
 from harvest_dagster.orchestration.names import HOLDER_TAG
-from harvest_dagster.orchestration.telling import ages
+from harvest_dagster.text import ages
 from harvest_dagster.work.tours import TourRow
 
 GRACE_SECONDS = 60.0
@@ -42,7 +42,7 @@ def bury_forsaken(
 
 
 def bury(instance: DagsterInstance, record: RunRecord, why: str) -> None:
-    """Tell Dagster that a run's process is gone, which it would find out much later, or never."""
+    """Report a run whose process is gone, as Dagster would find out much later, or never."""
     instance.report_run_failed(
         record.dagster_run,
         f"the tour's process is gone: {why}; another tour goes on from where it was",

@@ -1,4 +1,4 @@
-"""The candidacy of this process for an outbox, which lasts for as long as the sensor ticks.
+"""The candidacy of this process for whatever is led, which lasts for as long as the sensor ticks.
 
     sensor's tick (a thread of Dagster's)     candidacy_of() -> leads(), troubles
                                                  |
@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -28,16 +28,14 @@ from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.harvest.clients import connect
-from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.orchestration.pulse import Pulse
-from harvest_dagster.orchestration.topics import TopicCounts
-from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.connect import connect
 from harvest_dagster.text import one_line
 from harvest_dagster.work import tours
+from harvest_dagster.work.led import Led
+from harvest_dagster.work.room import Room
 
 _log = logging.getLogger(__name__)
 Tell: TypeAlias = Callable[[], None]
@@ -47,7 +45,7 @@ _LEAVE_SECONDS = 10.0
 """For Kafka's part of a hand-over, when the tour has settled."""
 _SUCCESSOR_SECONDS = 20.0
 """Who stands by leads within this time; so does a code server that was loaded anew."""
-_PORT, _SCHEMA = "5432", "public"
+_PORT = "5432"
 _LOOPBACK = dict.fromkeys(("127.0.0.1", "::1", ""), "localhost")
 
 
@@ -56,18 +54,18 @@ class Candidacy:
 
     def __init__(
         self,
-        config: HarvestConfig,
+        room: Room,
+        led: Led,
         sensor: str,
-        topics: Sequence[str],
         orphaned: Tell,
         pulse: Pulse,
         successor_seconds: float = _SUCCESSOR_SECONDS,
     ) -> None:
-        self.config, self.sensor, self._orphaned = config, sensor, orphaned
-        self._pulse, self._successor_seconds = pulse, successor_seconds
-        self._settings = Harvesting(config).candidate
+        self.room, self.led, self.sensor = room, led, sensor
+        self._orphaned, self._pulse = orphaned, pulse
+        self._successor_seconds = successor_seconds
+        self._settings = led.candidate
         self._candidate = Candidate(self._settings, self)
-        self.topics = TopicCounts(config.base_kafka, topics)
         self.guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
         self._candidate.start()
         self.guard.start()
@@ -78,9 +76,9 @@ class Candidacy:
         return self._candidate.holder
 
     @property
-    def table(self) -> str:
-        """Which table of which database it is about: two locations may give it one name."""
-        return "/".join(table_of(self.config))
+    def place(self) -> str:
+        """What it works on, and in which database: two locations may give it one name."""
+        return "/".join(place_of(self.room, self.led))
 
     @property
     def troubles(self) -> list[str]:
@@ -103,7 +101,6 @@ class Candidacy:
 
     def stop(self) -> None:
         """Hand over what is held, and leave; the tour has all its time to settle."""
-        self.topics.close()
         with suppress(Exception):  # the candidate has logged it, and a tick tells of it
             self._candidate.stop(self._settings.drain_seconds + _LEAVE_SECONDS)
 
@@ -116,7 +113,7 @@ class Candidacy:
     def revoked(self, lease: Lease) -> None:
         """Let the tour end in good order; called by the candidate, which waits."""
         deadline = time.monotonic() + self._settings.drain_seconds
-        with suppress(psycopg.Error), connect(self.config, "revoke") as connection:
+        with suppress(psycopg.Error), self._connect("revoke") as connection:
             tours.ask_to_drain(connection, lease.name, lease.shard)
             while time.monotonic() < deadline and tours.lives(connection, lease.name, lease.shard):
                 time.sleep(_LOOK_SECONDS)
@@ -142,9 +139,12 @@ class Candidacy:
             _log.warning("that nobody leads could not be reported: %s", one_line(error))
 
     def _is_led(self) -> bool:
-        with suppress(psycopg.Error), connect(self.config, "guard") as connection:
-            return any(not row.expired for row in leases.read(connection, self.config.name))
+        with suppress(psycopg.Error), self._connect("guard") as connection:
+            return any(not row.expired for row in leases.read(connection, self.led.name))
         return False
+
+    def _connect(self, what: str) -> psycopg.Connection[object]:
+        return connect(self.led.postgres_url, f"{self.led.name} {what}")
 
 
 _candidacies: dict[str, Candidacy] = {}
@@ -153,77 +153,71 @@ _lock = threading.Lock()
 
 
 def _nothing() -> None:
-    """Tell nobody."""
+    """Do nothing: nobody wants to hear."""
 
 
-def candidacy_of(
-    config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell = _nothing
-) -> Candidacy:
-    """Find this process's candidacy for an outbox, or make it.
+def candidacy_of(room: Room, led: Led, sensor: str, orphaned: Tell = _nothing) -> Candidacy:
+    """Find this process's candidacy for something that a room leads, or make it.
 
     `orphaned` is called when it has resigned for want of ticks, and nobody else has come to lead.
 
     It is made anew when it has ended, or is to be configured in another way; the old one hands over
-    first, outside of the lock, so that no other harvest's tick waits for it.
+    first, outside of the lock, so that no other sensor's tick waits for it.
     """
     with _lock:
-        _refuse_doubles(config, sensor)
-        pulse = _pulses.setdefault(config.name, Pulse())
+        for found in _candidacies.values():
+            if not found.over and found.sensor != sensor:
+                _refuse_double(found, room, led, sensor)
+        pulse = _pulses.setdefault(led.name, Pulse())
         pulse.tick()
-    return _standing(config, sensor, topics, orphaned, pulse)
+    return _standing(room, led, sensor, orphaned, pulse)
 
 
-def _standing(
-    config: HarvestConfig, sensor: str, topics: Sequence[str], orphaned: Tell, pulse: Pulse
-) -> Candidacy:
+def _standing(room: Room, led: Led, sensor: str, orphaned: Tell, pulse: Pulse) -> Candidacy:
     with _lock:
-        found = _candidacies.get(config.name)
+        found = _candidacies.get(led.name)
         if found is None:
-            found = _candidacies[config.name] = Candidacy(config, sensor, topics, orphaned, pulse)
-        if not found.over and found.config == config:
+            found = _candidacies[led.name] = Candidacy(room, led, sensor, orphaned, pulse)
+        if not found.over and found.led == led:
             return found
     found.stop()
     with _lock:
-        if _candidacies.get(config.name) is found:  # else another tick was faster
-            del _candidacies[config.name]
+        if _candidacies.get(led.name) is found:  # else another tick was faster
+            del _candidacies[led.name]
     if found.failure is not None:
         raise HarvestStateError(str(found.failure))
-    return _standing(config, sensor, topics, orphaned, pulse)
+    return _standing(room, led, sensor, orphaned, pulse)
 
 
-def _refuse_doubles(config: HarvestConfig, sensor: str) -> None:
-    """Refuse a second harvest of a table, and a second table under a harvest's name."""
-    for found in _candidacies.values():
-        if found.over or found.sensor == sensor:
-            continue
-        same = table_of(found.config) == table_of(config)
-        if same and found.config.name == config.name:
-            raise HarvestStateError(
-                f"the sensors {found.sensor} and {sensor} both lead {config.name}: turn one of them"
-                " off"
-            )
-        if same:
-            raise HarvestStateError(
-                f"the sensors {found.sensor} and {sensor} harvest the same table {config.outbox},"
-                f" as {found.config.name} and as {config.name}: each message would be published"
-                " twice; turn one of them off, and take its harvest out of the code"
-            )
-        if found.config.name == config.name:
-            raise HarvestStateError(
-                f"the sensors {found.sensor} and {sensor} harvest two tables, {found.config.outbox}"
-                f" and {config.outbox}, of two places, under one name, {config.name}: give one of"
-                " them a name of its own, by NeliResource(name=...)"
-            )
+def _refuse_double(found: Candidacy, room: Room, led: Led, sensor: str) -> None:
+    """Refuse two names for what is worked on once, and one name for two such things."""
+    sensors = f"the sensors {found.sensor} and {sensor}"
+    same_name = found.led.name == led.name
+    same_place = found.place == "/".join(place_of(room, led))
+    if same_place and same_name:
+        raise HarvestStateError(f"{sensors} both lead {led.name}: turn one of them off")
+    if same_place:
+        raise HarvestStateError(
+            f"{sensors} lead the same {_what(room, led)}, as {found.led.name} and as"
+            f" {led.name}: {room.twice}; turn one of them off, and take it out of the code"
+        )
+    if same_name:
+        raise HarvestStateError(
+            f"{sensors} lead {_what(found.room, found.led)} and {_what(room, led)}, of two places,"
+            f" under one name, {led.name}: give one of them a name of its own"
+        )
 
 
-def table_of(config: HarvestConfig) -> tuple[str, str, str, str]:
-    """Tell which table of which database a harvest is of, however its address is written."""
-    place = conninfo_to_dict(config.postgres.get_secret_value())
-    table = TableName.parse(config.outbox)
+def _what(room: Room, led: Led) -> str:
+    return f"{room.word} {'.'.join(room.place(led))}"
+
+
+def place_of(room: Room, led: Led) -> tuple[str, ...]:
+    """Return what of which database is worked on, however its address is written."""
+    place = conninfo_to_dict(led.postgres_url)
     host = str(place.get("host", "")).lower()
     return (
         f"{_LOOPBACK.get(host, host)}:{place.get('port', _PORT)}",
         str(place.get("dbname", place.get("user", ""))),
-        table.schema or _SCHEMA,
-        table.table,
+        *room.place(led),
     )

@@ -1,17 +1,15 @@
-"""What the sensor remembers from tick to tick, and what it tells by that: how fast it goes.
+"""What the sensor remembers from tick to tick, and what follows from that: how fast it goes.
 
-rate             what was published since the last tick, a second; not since the last report,
+rate             what was done since the last tick, a second; not since the last report,
 which may be ten minutes old
-still seconds    for how long records wait and nothing is published
+still seconds    for how long something waits and nothing is done
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import BaseModel, Field
-
-from harvest_dagster.harvest.status import Status
+from pydantic import AliasChoices, BaseModel, Field
 
 _LEAST_SECONDS = 1.0
 """Of a tick that comes so soon after another, as of one that is previewed, no rate is taken."""
@@ -23,7 +21,7 @@ class Cursor(BaseModel):
     saw: str = ""
     ticked_at: float = 0.0
     looked_at: float = 0.0
-    published: int = 0
+    done: int = Field(default=0, validation_alias=AliasChoices("done", "published"))
     rate: float = 0.0
     moved_at: float = 0.0
     event: int = 0
@@ -52,19 +50,13 @@ class Pace:
     still_seconds: float
 
 
-def pace_of(cursor: Cursor, status: Status, now: float) -> Pace:
-    """Compare with what the last tick saw, and remember what this one sees."""
-    published = published_of(status)
-    if not cursor.looked_at or published != cursor.published or not status.backlog.records:
+def pace_of(cursor: Cursor, done: int, now: float, *, waits: bool) -> Pace:
+    """Compare what was done with what the last tick saw, and remember what this one sees."""
+    if not cursor.looked_at or done != cursor.done or not waits:
         cursor.moved_at = now
     since = now - cursor.looked_at
     if since >= _LEAST_SECONDS:
-        moved = max(0, published - cursor.published) if cursor.looked_at else 0
+        moved = max(0, done - cursor.done) if cursor.looked_at else 0
         cursor.rate = round(moved / since, 1)
-        cursor.looked_at, cursor.published = now, published
+        cursor.looked_at, cursor.done = now, done
     return Pace(cursor.rate, now - cursor.moved_at)
-
-
-def published_of(status: Status) -> int:
-    """What all tours have published, ever."""
-    return sum(tour.done_before + tour.done for tour in status.tours)

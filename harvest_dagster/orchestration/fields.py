@@ -25,7 +25,8 @@ _DEFAULTS = {"drain_timeout": 10.0}
 """The job that has a leader resign waits 15 s for the next one."""
 
 
-def _of_dagster(name: str, field: FieldInfo) -> FieldInfo:
+def of_dagster(name: str, field: FieldInfo) -> FieldInfo:
+    """Return a field of a config as a field of a resource."""
     default = None if field.default_factory else _DEFAULTS.get(name, field.default)
     shown = format_duration(default) if isinstance(default, float) else default
     is_kept = field.annotation in (int, bool) or get_origin(field.annotation) is Literal
@@ -35,7 +36,7 @@ def _of_dagster(name: str, field: FieldInfo) -> FieldInfo:
 
 
 FIELDS = {
-    name: _of_dagster(name, field)
+    name: of_dagster(name, field)
     for model in (HarvestConfig, Limits)
     for name, field in model.model_fields.items()
     if name not in _NOT_HERE

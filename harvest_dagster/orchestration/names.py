@@ -1,13 +1,14 @@
-"""What everything of one harvest is called in Dagster: all of it begins with one key."""
+"""What everything of whatever is led is called in Dagster: all of it begins with one key."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import dagster as dg
 
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.orchestration.translator import HarvestTranslator
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 OUTBOX_TAG, TABLE_TAG, SHARD_TAG, HOLDER_TAG, EPOCH_TAG = (
@@ -24,9 +25,10 @@ job has written is not to be written twice."""
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of one harvest's parts; `key` is also the key of its resource."""
+    """The names of the parts; `key` is also the key of the resource."""
 
     key: str
+    translator: HarvestTranslator = field(default_factory=HarvestTranslator, compare=False)
 
     def __post_init__(self) -> None:
         if not _KEY.fullmatch(self.key):
@@ -47,10 +49,9 @@ class Names:
         return f"{self.key}_handles"
 
     def asset(self, what: str) -> dg.AssetKey:
-        """An asset of the harvest: `outbox`, `lease`, `remarks` or `parked`."""
-        return dg.AssetKey([self.key, what])
+        """The asset of that name: of a harvest `outbox`, `lease`, `remarks` or `parked`."""
+        return self.translator.asset_key(self.key, what)
 
-    @staticmethod
-    def topic(topic: str) -> dg.AssetKey:
+    def topic(self, topic: str) -> dg.AssetKey:
         """The asset of one of Kafka's topics."""
-        return dg.AssetKey(["kafka", topic])
+        return self.translator.topic_key(topic)

@@ -4,77 +4,105 @@ Each is one op with a config whose defaults change nothing, or next to nothing. 
 of its log, and in its output's metadata, what it did; and fails with the cause first, in one line.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
 import psycopg
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 
 from harvest_dagster.errors import HarvestError
-from harvest_dagster.orchestration.action import Action, Call, Did
+from harvest_dagster.harvest.room import ROOM
+from harvest_dagster.orchestration.action import Action, HarvestCall, as_metadata
+from harvest_dagster.orchestration.checks import TICK, LedResource
 from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
-from harvest_dagster.orchestration.operate_leader import REMARK, RESIGN
 from harvest_dagster.orchestration.operate_outbox import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.orchestration.operate_parked import DISCARD, REQUEUE
 from harvest_dagster.orchestration.operate_pump import PUMP
+from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.refusals import told
 from harvest_dagster.text import one_line, printable
+from harvest_dagster.work.room import Call, Did, Room, Verb
+from harvest_dagster.work.verbs import verbs_of
 
-_ACTIONS: tuple[Action[Any], ...] = (
-    RESIGN,
-    REMARK,
-    REQUEUE,
-    DISCARD,
-    CREATE_OUTBOX,
-    MIGRATE,
-    PUMP,
-)
+_ACTIONS: tuple[Action[Any], ...] = (REQUEUE, DISCARD, CREATE_OUTBOX, MIGRATE, PUMP)
 
 
 def operator_jobs(names: Names) -> list[dg.JobDefinition]:
     """Make the operator's jobs of one harvest."""
-    return [_job(names, action) for action in _ACTIONS]
+    return [*verb_jobs(names, ROOM), *(_action_job(names, action) for action in _ACTIONS)]
+
+
+def verb_jobs(names: Names, room: Room) -> list[dg.JobDefinition]:
+    """Make the operator's jobs of what a room leads."""
+    return [_verb_job(names, verb) for verb in verbs_of(room)]
 
 
 def op_name(names: Names, verb: str) -> str:
-    """Tell what the op of a job is called: no other op or job of a location may be called so."""
+    """Return what the op of a job is called: no other op or job of a location may be called so."""
     return f"do_{names.job(verb)}"
 
 
-def _job(names: Names, action: Action[Any]) -> dg.JobDefinition:
+def _verb_job(names: Names, verb: Verb) -> dg.JobDefinition:
+    def act(context: dg.OpExecutionContext) -> Did:
+        resource: LedResource = getattr(context.resources, names.key)
+        led, options = resource.led(), verb.options(**context.op_config)
+        with connect(led.postgres_url, "operator", TICK) as connection:
+            by = f"Dagster run {context.run_id}"
+            return verb.act(Call(led, connection, by, context.log.info), options)
+
+    return _job(names, verb.name, verb.says, verb.options, act)
+
+
+def _action_job(names: Names, action: Action[Any]) -> dg.JobDefinition:
+    def act(context: dg.OpExecutionContext) -> Did:
+        harvest = getattr(context.resources, names.key)
+        call = HarvestCall(harvest, context.log, f"Dagster run {context.run_id}")
+        return action.act(call, action.config(**context.op_config))
+
+    return _job(names, action.verb, action.description, action.config, act)
+
+
+def _job(
+    names: Names,
+    verb: str,
+    says: str,
+    options: type[BaseModel],
+    act: Callable[[dg.OpExecutionContext], Did],
+) -> dg.JobDefinition:
     @dg.op(
-        name=op_name(names, action.verb),
-        description=action.description,
+        name=op_name(names, verb),
+        description=says,
         required_resource_keys={names.key},
-        config_schema=action.config.to_config_schema(),
+        config_schema=_schema(options),
         out=dg.Out(dg.Nothing),
     )
-    def act(context: dg.OpExecutionContext) -> None:
-        call = Call(
-            getattr(context.resources, names.key), context.log, f"Dagster run {context.run_id}"
-        )
+    def op(context: dg.OpExecutionContext) -> None:
         with _explained(names):
-            did = action.act(call, action.config(**context.op_config))
-        _tell(context, did)
+            did = act(context)
+        for line in did.lines:
+            context.log.info(printable(line))
+        context.add_output_metadata({"did": " ".join(did.lines), **as_metadata(did.facts)})
 
     @dg.job(
-        name=names.job(action.verb),
-        description=action.description,
+        name=names.job(verb),
+        description=says,
         executor_def=dg.in_process_executor,
         tags={OUTBOX_TAG: names.key, **NO_RETRY},
     )
     def job() -> None:
-        act()
+        op()
 
     return job
 
 
-def _tell(context: dg.OpExecutionContext, did: Did) -> None:
-    for line in did.lines:
-        context.log.info(printable(line))
-    context.add_output_metadata({"did": " ".join(did.lines), **did.metadata})
+def _schema(options: type[BaseModel]) -> Any:  # noqa: ANN401 - Dagster's own
+    """Return the options of a verb as Dagster's Launchpad takes them."""
+    if issubclass(options, dg.Config):
+        return options.to_config_schema()
+    fields: Any = {name: (field.annotation, field) for name, field in options.model_fields.items()}
+    return create_model(options.__name__, __base__=dg.Config, **fields).to_config_schema()
 
 
 @contextmanager

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import dagster as dg
 from pydantic import Field
 
 from harvest_dagster.errors import OutboxError
-from harvest_dagster.orchestration.action import Action, Call, Did, table
+from harvest_dagster.orchestration.action import Action, HarvestCall
 from harvest_dagster.outbox.check import Finding
 from harvest_dagster.outbox.schema import Kind, Mended, create, mend, plan_create, plan_mend
+from harvest_dagster.work.room import Did, Facts
 
 
 class CreateOutbox(dg.Config):
@@ -35,7 +36,7 @@ class Migrate(dg.Config):
     dry_run: bool = Field(default=True, description="true: log the SQL, and change nothing")
 
 
-def _create(call: Call, config: CreateOutbox) -> Did:
+def _create(call: HarvestCall, config: CreateOutbox) -> Did:
     kind = Kind(config.kind)
     if config.dry_run:
         with call.looking() as connection:
@@ -47,7 +48,7 @@ def _create(call: Call, config: CreateOutbox) -> Did:
     return Did([created.told()], {"created": created.is_new})
 
 
-def _migrate(call: Call, config: Migrate) -> Did:
+def _migrate(call: HarvestCall, config: Migrate) -> Did:
     if config.dry_run:
         with call.looking() as connection:
             mended = plan_mend(connection, call.table, native=config.to_native)
@@ -62,12 +63,12 @@ def _migrate(call: Call, config: Migrate) -> Did:
     return Did(lines or [f"{call.table} is up to date"], _sql(mended.sql))
 
 
-def _mends(call: Call, mended: Mended, mend_word: str, turn_word: str) -> list[str]:
+def _mends(call: HarvestCall, mended: Mended, mend_word: str, turn_word: str) -> list[str]:
     lines = [f"{mend_word}: {finding.what}" for finding in mended.findings]
     return lines + ([f"{turn_word} {call.table} into a table of bytes"] if mended.turned else [])
 
 
-def _refuse(call: Call, left: Sequence[Finding], done: Sequence[str]) -> None:
+def _refuse(call: HarvestCall, left: Sequence[Finding], done: Sequence[str]) -> None:
     """Fail because of what is left; what could be mended has been, and is logged."""
     for line in done:
         call.log.info(line)
@@ -77,14 +78,14 @@ def _refuse(call: Call, left: Sequence[Finding], done: Sequence[str]) -> None:
     raise OutboxError(f"{faults}: this takes a choice of yours; the log has SQL that may mend it")
 
 
-def _log(call: Call, todo: Sequence[str]) -> None:
+def _log(call: HarvestCall, todo: Sequence[str]) -> None:
     for statement in todo:
         call.log.info(statement)
 
 
-def _sql(todo: Sequence[str]) -> dict[str, Any]:
+def _sql(todo: Sequence[str]) -> Facts:
     rows = [{"SQL": " ".join(statement.split())} for statement in todo]
-    return {"statements": len(todo), **({"SQL": table(rows)} if rows else {})}
+    return {"statements": len(todo), **({"SQL": rows} if rows else {})}
 
 
 CREATE_OUTBOX = Action(

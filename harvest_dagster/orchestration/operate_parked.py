@@ -8,10 +8,11 @@ import dagster as dg
 from pydantic import Field
 
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.orchestration.action import Action, Call, Did, Row, table
+from harvest_dagster.orchestration.action import Action, HarvestCall
 from harvest_dagster.outbox import parked
 from harvest_dagster.outbox.parked import Choice, Parked, as_text
 from harvest_dagster.text import counted, printable
+from harvest_dagster.work.room import Did, Row
 
 _IDS = 20
 _KEY_LENGTH = 60
@@ -39,7 +40,7 @@ class Discard(Chosen):
     """Which records are forgotten for good."""
 
 
-def _requeue(call: Call, config: Requeue) -> Did:
+def _requeue(call: HarvestCall, config: Requeue) -> Did:
     choice = _choice(call, config)
     with call.changing() as connection:
         found = parked.chosen(connection, choice)
@@ -47,7 +48,7 @@ def _requeue(call: Call, config: Requeue) -> Did:
     return _did(f"requeued {counted(len(found), 'record')} into {call.table}", found)
 
 
-def _discard(call: Call, config: Discard) -> Did:
+def _discard(call: HarvestCall, config: Discard) -> Did:
     choice = _choice(call, config)
     with call.changing() as connection:
         found = parked.chosen(connection, choice)
@@ -57,7 +58,7 @@ def _discard(call: Call, config: Discard) -> Did:
     return _did(f"discarded {counted(len(found), 'record')} of {choice.name}", found)
 
 
-def _choice(call: Call, config: Chosen) -> Choice:
+def _choice(call: HarvestCall, config: Chosen) -> Choice:
     choice = Choice(call.name, tuple(config.ids) or None, config.topic, config.key)
     if config.all == choice.narrow:
         raise HarvestStateError(
@@ -85,7 +86,7 @@ def _did(what: str, records: Sequence[Parked]) -> Did:
         {"id": r.id, "topic": r.topic, "key": _key(r), "tries": r.tries, "reason": r.reason}
         for r in records
     ]
-    return Did([f"{what}: {ids}{more}"], {"records": len(records), "which": table(rows)})
+    return Did([f"{what}: {ids}{more}"], {"records": len(records), "which": rows})
 
 
 def _key(record: Parked) -> str:

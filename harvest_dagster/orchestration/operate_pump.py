@@ -13,9 +13,10 @@ from pydantic import Field
 
 from harvest_dagster.config import load_settings
 from harvest_dagster.errors import HarvestError, HarvestStateError, MessageError
-from harvest_dagster.orchestration.action import Action, Call, Did
+from harvest_dagster.orchestration.action import Action, HarvestCall
 from harvest_dagster.outbox.stash_lines import bad_lines, stash_in_batches
 from harvest_dagster.outbox.table import Outbox
+from harvest_dagster.work.room import Did
 
 _MOST_BAD = 20
 _EXAMPLE = '{"topic": "orders", "key": "7", "value": {"total": 12.5}}'
@@ -33,7 +34,7 @@ class Pump(dg.Config):
     batch: int = Field(default=10_000, description="messages a transaction, 1 or more")
 
 
-def _pump(call: Call, config: Pump) -> Did:
+def _pump(call: HarvestCall, config: Pump) -> Did:
     if (config.lines is None) == (config.path is None) or config.batch < 1:
         raise HarvestStateError(
             f"nothing was stashed: give `lines`, as {_EXAMPLE}, or the `path` of a file of such"
@@ -47,7 +48,7 @@ def _pump(call: Call, config: Pump) -> Did:
     return Did([said], {"messages": count, "messages a transaction": config.batch})
 
 
-def _refuse_bad(call: Call, config: Pump, outbox: Outbox) -> None:
+def _refuse_bad(call: HarvestCall, config: Pump, outbox: Outbox) -> None:
     """Look at every line before any is stashed."""
     with _opened(config) as lines, call.looking() as connection:
         found = [*islice(bad_lines(connection, lines, outbox), _MOST_BAD + 1)]
@@ -56,7 +57,7 @@ def _refuse_bad(call: Call, config: Pump, outbox: Outbox) -> None:
         raise MessageError(f"nothing was stashed: {'; '.join(found[:_MOST_BAD])}{more}")
 
 
-def _stash(call: Call, config: Pump, outbox: Outbox) -> int:
+def _stash(call: HarvestCall, config: Pump, outbox: Outbox) -> int:
     count = 0
     with _opened(config) as lines, call.unhurried() as connection:
         try:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harvest_dagster.clock import now
-from harvest_dagster.orchestration.telling import ages
+from harvest_dagster.text import ages
 
 _SHORTEST_SILENCE, LONGEST_SILENCE = 15.0, 25.0
 _TICKS = 2.5

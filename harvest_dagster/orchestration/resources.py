@@ -18,15 +18,15 @@ from pydantic.fields import FieldInfo
 
 from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.harvest.config import HarvestConfig, Limits
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
+from harvest_dagster.orchestration.checks import TICK
 from harvest_dagster.orchestration.fields import FIELDS, values_for, with_fields
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
 from harvest_dagster.postgres.connect import Patience, connect
 from harvest_dagster.postgres.names import TableName
-
-_TICK = Patience(connect=3, statement=10)
 
 
 class OutboxResource(dg.ConfigurableResource[None]):
@@ -57,7 +57,7 @@ class OutboxResource(dg.ConfigurableResource[None]):
 
     @contextmanager
     def connection(
-        self, purpose: str, patience: Patience = _TICK
+        self, purpose: str, patience: Patience = TICK
     ) -> Iterator[psycopg.Connection[Any]]:
         """Connect, each statement being a transaction of its own."""
         with connect(self.url(), purpose, patience) as connection:
@@ -66,7 +66,7 @@ class OutboxResource(dg.ConfigurableResource[None]):
     @contextmanager
     def reading(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:
         """Connect likewise, to look at the outbox: by its index, past rows that are dead."""
-        with connect(self.url(), purpose, _TICK, by_index=True) as connection:
+        with connect(self.url(), purpose, TICK, by_index=True) as connection:
             yield connection
 
     def stash(self, target: Any, messages: Message | Iterable[Message]) -> int:  # noqa: ANN401 - whatever `stash` takes
@@ -152,6 +152,10 @@ class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
     def config(self) -> HarvestConfig:
         """Return all that the engine must know; raise a ConfigError that names the field."""
         return self._config(self.outbox.url(), self.kafka.config())
+
+    def led(self) -> Harvesting:
+        """Return the harvest as something that is led."""
+        return Harvesting(self.config())
 
     def check(self) -> None:
         """Raise a ConfigError for whatever is wrong in itself, wherever the servers may be."""

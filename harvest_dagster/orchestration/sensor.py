@@ -6,43 +6,56 @@ that line too, and the next tick tries again.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dagster as dg
 import psycopg
 
 from harvest_dagster.errors import HarvestError
-from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.status import Status, read_status
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.ledger.events import read as read_events
 from harvest_dagster.orchestration.candidacy import candidacy_of
-from harvest_dagster.orchestration.checks import (
-    blind,
-    nobody_stands,
-    table_verdict,
-    verdicts,
-)
+from harvest_dagster.orchestration.checks import TICK, LedResource, evaluation
 from harvest_dagster.orchestration.cursor import Cursor, pace_of
 from harvest_dagster.orchestration.names import Names
-from harvest_dagster.orchestration.report import HISTORY_KINDS, AssetEvent, Reporter
-from harvest_dagster.orchestration.resources import HarvestResource
+from harvest_dagster.orchestration.report import AssetEvent, Reporter
 from harvest_dagster.orchestration.supervise import Step, Supervisor
-from harvest_dagster.orchestration.telling import ages
-from harvest_dagster.postgres.names import TableName
+from harvest_dagster.orchestration.topics import TopicCounts
+from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.refusals import told
 from harvest_dagster.text import one_line, printable
+from harvest_dagster.work.described import assets_of, blind, facts_of, judged, nobody_stands
+from harvest_dagster.work.led import Led
+from harvest_dagster.work.room import Room
+from harvest_dagster.work.status import WorkStatus
 
 if TYPE_CHECKING:
     from dagster._core.instance import InstanceRef
 
 _SECONDS = 2  # Dagster looks every 5 s who is due, and what is due in 4.9 s waits for 10
 _EVENTS = 50
+More: TypeAlias = "Callable[[Any, Reporter], Iterator[AssetEvent]]"
+"""Reports what is known of something that is led beside its room's description."""
 
 
 def leader_sensor(names: Names, topics: Sequence[str], *, running: bool) -> dg.SensorDefinition:
-    """Make the sensor; `running` turns it on without anybody's hand."""
+    """Make the sensor of a harvest; `running` turns it on without anybody's hand."""
+    counts = TopicCounts(topics)
+    return led_sensor(
+        names,
+        ROOM,
+        op="mark",
+        running=running,
+        more=lambda led, reporter: reporter.topics(counts.latest(led.config.base_kafka)),
+    )
+
+
+def led_sensor(
+    names: Names, room: Room, *, op: str, running: bool, more: More = lambda _led, _by: iter(())
+) -> dg.SensorDefinition:
+    """Make the sensor that leads; `op` is the first of the tour's job, and takes its shard."""
     on, off = dg.DefaultSensorStatus.RUNNING, dg.DefaultSensorStatus.STOPPED
 
     @dg.sensor(
@@ -54,54 +67,57 @@ def leader_sensor(names: Names, topics: Sequence[str], *, running: bool) -> dg.S
         description="Leads for as long as it is on: turn it off, and leadership is handed over.",
     )
     def leader(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        harvest: HarvestResource = getattr(context.resources, names.key)
         try:
-            return _tick(context, names, harvest, topics)
+            return _tick(context, names, room, op, more)
         except (HarvestError, psycopg.Error) as error:
             said = told(error) if isinstance(error, psycopg.Error) else one_line(error)
-            return _blind(context, names, said)
+            return _blind(context, names, room, said)
 
     return leader
 
 
-def _blind(context: dg.SensorEvaluationContext, names: Names, said: str) -> dg.SensorResult:
+def _blind(
+    context: dg.SensorEvaluationContext, names: Names, room: Room, said: str
+) -> dg.SensorResult:
     """Say what can't be reached, and that nothing is known to be well until it can."""
     reporter = Reporter(names, Cursor.read(context.cursor), time.time())
-    events = [*reporter.checks([*blind(said)])]
+    events = [*reporter.checks([*blind(room, said)])]
     return dg.SensorResult(skip_reason=said, cursor=reporter.said(said), asset_events=events)
 
 
 def _tick(
-    context: dg.SensorEvaluationContext,
-    names: Names,
-    harvest: HarvestResource,
-    topics: Sequence[str],
+    context: dg.SensorEvaluationContext, names: Names, room: Room, op: str, more: More
 ) -> dg.SensorResult:
-    config = harvest.config()
-    candidacy = candidacy_of(
-        config, names.sensor, topics, telling(context.instance_ref, names, config.name)
-    )
-    table, now = TableName.parse(config.outbox), time.time()
-    reporter = Reporter(names, Cursor.read(context.cursor), now)
-    with harvest.outbox.reading("sensor") as connection:
-        status = read_status(connection, table, config.name, events=0)
-        happened = read_events(connection, config.name, HISTORY_KINDS, limit=_EVENTS)
-        pace = pace_of(reporter.cursor, status, now)
-        judged = [*verdicts(status, config.shards, pace.still_seconds)]
-        if reporter.looks_closely(judged):
-            judged.append(table_verdict(connection, table))
-    supervisor = Supervisor(context.instance, names, candidacy, status)
-    steps = [supervisor.step(shard) for shard in range(config.shards)]
-    events: list[AssetEvent] = [
-        *chain(
-            reporter.history(happened),
-            reporter.figures(status, pace.rate),
-            reporter.checks(judged),
-            reporter.topics(candidacy.topics.latest),
-        )
+    resource: LedResource = getattr(context.resources, names.key)
+    led = resource.led()
+    orphaned = telling(context.instance_ref, names, led.name)
+    candidacy = candidacy_of(room, led, names.sensor, orphaned)
+    reporter = Reporter(names, Cursor.read(context.cursor), time.time())
+    status, events = _seen(room, led, reporter)
+    supervisor = Supervisor(context.instance, names, candidacy, status, op)
+    steps = [supervisor.step(shard) for shard in range(led.candidate.shards)]
+    line = told_tick(steps, room.about(status), candidacy.troubles)
+    return _result(line, steps, [*chain(events, more(led, reporter))], reporter)
+
+
+def _seen(room: Room, led: Led, reporter: Reporter) -> tuple[WorkStatus, list[AssetEvent]]:
+    """Look, and return what is seen, and what of that is to be reported."""
+    assets = assets_of(room)
+    kinds = [kind for asset in assets for kind in asset.events]
+    with connect(led.postgres_url, "sensor", TICK, by_index=True) as connection:
+        status = room.look(connection, led)
+        happened = read_events(connection, led.name, kinds, limit=_EVENTS)
+        waits = room.waits(status) > 0
+        pace = pace_of(reporter.cursor, status.done, reporter.now, waits=waits)
+        verdicts = [*judged(room, led, status, pace.still_seconds)]
+        if reporter.looks_closely(verdicts):
+            verdicts += room.inspect(connection, led)
+    facts = facts_of(room, led, status)
+    return status, [
+        *reporter.history(assets, happened),
+        *reporter.figures(facts, pace.rate, waits=waits),
+        *reporter.checks(verdicts),
     ]
-    line = told_tick(steps, status, config, candidacy.troubles)
-    return _result(line, steps, events, reporter)
 
 
 def _result(
@@ -120,32 +136,23 @@ def _result(
     )
 
 
-def telling(where: "InstanceRef | None", names: Names, harvest: str) -> Callable[[], None]:
+def telling(where: "InstanceRef | None", names: Names, name: str) -> Callable[[], None]:
     """Make what reports to Dagster, when no tick is there to do so, that nobody leads."""
 
     def tell() -> None:
         if where is not None:
             with dg.DagsterInstance.from_ref(where) as instance:
-                verdict = nobody_stands(harvest)
-                instance.report_runless_asset_event(verdict.evaluation(names))
+                verdict = evaluation(names, nobody_stands(name))
+                instance.report_runless_asset_event(verdict)
 
     return tell
 
 
-def told_tick(
-    steps: Sequence[Step], status: Status, config: HarvestConfig, troubles: Sequence[str]
-) -> str:
+def told_tick(steps: Sequence[Step], about: str, troubles: Sequence[str]) -> str:
     """Write what a tick saw in a line, whatever leaders and topics are called."""
-    if config.shards == 1:
-        said = steps[0].line
-    else:
-        said = "; ".join(f"shard {n}: {step.line}" for n, step in enumerate(steps))
-    backlog, parked = status.backlog, status.parked
-    about = "" if backlog.exact else "about "
-    oldest = f", oldest {ages(backlog.oldest_seconds)}" if backlog.records else ""
-    held = {topic for tour in status.tours if tour.alive for topic in tour.held}
-    closed = f", {', '.join(sorted(held))} can't be published to" if held else ""
-    aside = f", {parked} parked" if parked.records else ""
-    more = "".join(f"; {t}" for t in troubles if t not in said)
-    line = f"{said}, backlog {about}{backlog.records:,}{oldest}{closed}{aside}{more}"
-    return printable(line)
+    said = "; ".join(
+        step.line if len(steps) == 1 else f"shard {number}: {step.line}"
+        for number, step in enumerate(steps)
+    )
+    more = "".join(f"; {trouble}" for trouble in troubles if trouble not in said)
+    return printable(f"{said}{about}{more}")

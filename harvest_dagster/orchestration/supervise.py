@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import dagster as dg
 from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 
-from harvest_dagster.harvest.status import Status
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.orchestration.burying import bury, bury_forsaken, silence
 from harvest_dagster.orchestration.candidacy import Candidacy
@@ -35,7 +34,10 @@ from harvest_dagster.orchestration.names import (
     TABLE_TAG,
     Names,
 )
-from harvest_dagster.orchestration.telling import ages
+from harvest_dagster.text import ages
+from harvest_dagster.work.described import just_now
+from harvest_dagster.work.led import Led
+from harvest_dagster.work.status import WorkStatus
 from harvest_dagster.work.tours import TourRow
 
 _RUNS = 8
@@ -62,12 +64,17 @@ class Step:
 
 
 class Supervisor:
-    """Looks after the tours of one harvest, in one tick."""
+    """Looks after the tours of whatever is led, in one tick; `op` is the tour's first."""
 
     def __init__(
-        self, instance: DagsterInstance, names: Names, candidacy: Candidacy, status: Status
+        self,
+        instance: DagsterInstance,
+        names: Names,
+        candidacy: Candidacy,
+        status: WorkStatus,
+        op: str,
     ) -> None:
-        self._instance, self._names = instance, names
+        self._instance, self._names, self._op = instance, names, op
         self._candidacy, self._status = candidacy, status
 
     def step(self, shard: int) -> Step:
@@ -86,17 +93,19 @@ class Supervisor:
             if tour is None or tour.run != record.dagster_run.run_id:
                 return Step(f"{leads}, a tour is {record.dagster_run.status.value.lower()}")
             if tour.alive and tour.started_seconds < _LONG_SECONDS:
-                return Step(f"{leads}, {_goes(tour)}")
+                return Step(f"{leads}, {_goes(self._candidacy.led, tour)}")
             if tour.alive:
-                return self._start(f"{leads}, {_goes(tour)}", lease, shard, runs)
+                return self._start(
+                    f"{leads}, {_goes(self._candidacy.led, tour)}", lease, shard, runs
+                )
             if tour.ended or record.dagster_run.status != DagsterRunStatus.STARTED:
                 return Step(f"{leads}, the tour ends")
             bury(self._instance, record, silence(tour))
         return self._start(leads, lease, shard, runs)
 
     def _which(self, shard: int) -> tuple[str, dict[str, str]]:
-        """Tell the job and the tags of a shard's tours; others' may have the same job's name."""
-        return self._names.job("tour"), {TABLE_TAG: self._candidacy.table, SHARD_TAG: str(shard)}
+        """Return the job and the tags of a shard's tours; others' may have the same job's name."""
+        return self._names.job("tour"), {TABLE_TAG: self._candidacy.place, SHARD_TAG: str(shard)}
 
     def _runs(self, shard: int) -> list[RunRecord]:
         job, tags = self._which(shard)
@@ -115,10 +124,10 @@ class Supervisor:
             f"{leads}, a tour is asked for",
             dg.RunRequest(
                 run_key=f"{self._names.key}/{shard}/{epoch}/{last}",
-                run_config={"ops": {"mark": {"config": {"shard": shard}}}},
+                run_config={"ops": {self._op: {"config": {"shard": shard}}}},
                 tags={
                     OUTBOX_TAG: self._names.key,
-                    TABLE_TAG: self._candidacy.table,
+                    TABLE_TAG: self._candidacy.place,
                     SHARD_TAG: str(shard),
                     HOLDER_TAG: lease.holder,
                     EPOCH_TAG: epoch,
@@ -134,11 +143,11 @@ def _stands_by(lease: LeaseRow | None, candidacy: Candidacy) -> str:
     return f"standing for election{troubles}"
 
 
-def _goes(tour: TourRow) -> str:
+def _goes(led: Led, tour: TourRow) -> str:
     ending = ", and is to end" if tour.drain else ""
     return (
-        f"tour running for {ages(tour.started_seconds)}{ending}, {tour.done:,} published,"
-        f" {tour.figure('in_flight'):,} in flight"
+        f"tour running for {ages(tour.started_seconds)}{ending},"
+        f" {tour.done:,} {led.figures[0].name}{just_now(led, tour.figures)}"
     )
 
 
@@ -151,7 +160,7 @@ def _goes_on(record: RunRecord) -> bool:
 
 
 def _pause(runs: list[RunRecord]) -> tuple[float, int]:
-    """Tell how long to wait still, and how many tours in a row have failed soon."""
+    """Return how long to wait still, and how many tours in a row have failed soon."""
     failed = 0
     for record in runs:
         if record.dagster_run.status != DagsterRunStatus.FAILURE or _lasted(record):

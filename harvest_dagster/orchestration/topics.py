@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Sequence
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # it is
 
+from harvest_dagster.clock import now
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.kafka.settings import client_settings, make
@@ -21,28 +23,32 @@ _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # it has no type
 
 
 class TopicCounts:
-    """Asks until it is closed; `latest` never blocks."""
+    """Asks again when somebody wants to know, and the last answer is old; it never blocks."""
 
-    def __init__(self, kafka: KafkaConfig, topics: Sequence[str]) -> None:
-        self._kafka, self._topics = kafka, topics
-        self._closed = threading.Event()
-        self.latest: dict[str, int] = {}
-        if topics:
-            threading.Thread(target=self._run, name="harvest-topics", daemon=True).start()
+    def __init__(self, topics: Sequence[str]) -> None:
+        self._topics = topics
+        self._asked_at = -math.inf
+        self._latest: dict[str, int] = {}
+        self._one_asks = threading.Lock()
 
-    def close(self) -> None:
-        """Ask no more."""
-        self._closed.set()
+    def latest(self, kafka: KafkaConfig) -> dict[str, int]:
+        """Return the last answer, by topic."""
+        due = now() - self._asked_at >= _SECONDS
+        if self._topics and due and self._one_asks.acquire(blocking=False):
+            self._asked_at = now()
+            threading.Thread(
+                target=self._ask, args=(kafka,), name="harvest-topics", daemon=True
+            ).start()
+        return self._latest
 
-    def _run(self) -> None:
-        admin: AdminClient | None = None
-        while not self._closed.is_set():
-            try:
-                admin = admin or make(AdminClient, client_settings(self._kafka, {}, {}))
-                self.latest = {topic: _end(admin, topic) for topic in self._topics}
-            except (HarvestError, KafkaException) as error:
-                _log.info("the topics could not be read: %s", one_line(error))
-            self._closed.wait(_SECONDS)
+    def _ask(self, kafka: KafkaConfig) -> None:
+        try:
+            admin = make(AdminClient, client_settings(kafka, {}, {}))
+            self._latest = {topic: _end(admin, topic) for topic in self._topics}
+        except (HarvestError, KafkaException) as error:
+            _log.info("the topics could not be read: %s", one_line(error))
+        finally:
+            self._one_asks.release()
 
 
 def _end(admin: AdminClient, topic: str) -> int:

@@ -63,6 +63,8 @@ class Figure:
     says: str
     counts: bool = True
     unit: str = "records"
+    rare: bool = False
+    """Whether it is worth a word only where it is not 0."""
 
     @property
     def metric(self) -> str:

@@ -9,10 +9,10 @@ Nothing in a description imports Dagster, and nothing is connected to before it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
 from pydantic import BaseModel
@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from harvest_dagster.ledger import events
 from harvest_dagster.rooms import ROOMS, folder
 from harvest_dagster.work.led import Led
-from harvest_dagster.work.status import WorkStatus
+from harvest_dagster.work.status import WorkStatus, read_work_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,10 @@ class AssetText:
     says: str
     kinds: frozenset[str] = frozenset({"postgres"})
     behind: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    """The kinds of events that are told of it, each as an observation."""
+    columns: tuple[str, ...] = ("when", "what", "shard", "epoch", "holder", "why")
+    """Of the table of the last of these: what every event has, or what its detail has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class CheckText:
     asset: str
     name: str
     says: str
+    closely: bool = False
+    """Whether `inspect` finds it, and not `judge`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,17 @@ class Call:
     say: Callable[[str], None]
 
 
+Row: TypeAlias = "Mapping[str, str | int | float | bool]"
+Facts: TypeAlias = "Mapping[str, str | int | float | Sequence[Row]]"
+"""Facts by their names; one that is rows is a table."""
+
+
 @dataclass(frozen=True, slots=True)
 class Did:
-    """What a verb has done: lines for people, and facts by their names."""
+    """What a verb has done: lines for people, and facts."""
 
-    lines: tuple[str, ...]
-    facts: Mapping[str, str | int | float] = field(default_factory=dict)
+    lines: Sequence[str]
+    facts: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,20 @@ class Verb:
     says: str
     options: type[BaseModel]
     act: Callable[[Call, Any], Did]
+
+
+def looked(connection: psycopg.Connection[Any], led: Led) -> WorkStatus:
+    """Read how anything that is led does."""
+    return read_work_status(connection, led.name, last_events=0)
+
+
+def observed(led: Led, status: WorkStatus) -> Mapping[str, Facts]:
+    """Return the figures of its works, under no asset's name: they are the first asset's."""
+    first, *others = led.figures
+    facts = {first.name: status.done}
+    for figure in others:
+        facts[figure.name.replace("_", " ")] = sum(t.figure(figure.name) for t in status.tours)
+    return {"": facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +122,24 @@ class Room:
     """Makes what is led of these options."""
     assets: tuple[AssetText, ...] = ()
     checks: tuple[CheckText, ...] = ()
-    judge: Callable[[Led, WorkStatus], Iterable[Verdict]] = lambda _led, _status: ()
-    """Judges what is to be seen at one moment; each check at most once."""
+    look: Callable[[psycopg.Connection[Any], Any], WorkStatus] = looked
+    """Reads how it does at one moment, without events: what the functions below are given."""
+    judge: Callable[[Any, Any, float], Iterable[Verdict]] = lambda _led, _status, _still: ()
+    """Judges that, and for how many seconds nothing was done; each check once."""
+    inspect: Callable[[psycopg.Connection[Any], Any], Iterable[Verdict]] = lambda _, _led: ()
+    """Judges what is looked at now and then: the checks that are found `closely`."""
+    observe: Callable[[Led, Any], Mapping[str, Facts]] = observed
+    """Returns what is seen of each asset; what others than the first have is told when the first of
+    their facts has changed, which is one of the first asset's too."""
+    waits: Callable[[Any], int] = lambda _status: 0
+    """Returns how much waits to be done: while nothing does, nobody stands still."""
+    about: Callable[[Any], str] = lambda _status: ""
+    """Writes what a line that says how it goes ends with."""
+    place: Callable[[Any], tuple[str, ...]] = lambda led: (led.name,)
+    """Returns what of its database it works on: under two names that would be done twice."""
+    twice: str = "all of it would be done twice"
+    warnings: frozenset[str] = frozenset()
+    """The kinds of events that somebody should look at, beside that a leader was fenced."""
     verbs: tuple[Verb, ...] = ()
 
 

@@ -23,6 +23,11 @@ class WorkStatus:
     tours: list[TourRow]
     events: list[Event]
 
+    @property
+    def done(self) -> int:
+        """What all tours have done, ever."""
+        return sum(tour.done_before + tour.done for tour in self.tours)
+
 
 def read_work_status(
     connection: psycopg.Connection[Any], name: str, *, last_events: int

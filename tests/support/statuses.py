@@ -7,10 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import InFlight, ParkedCount, Status
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import LeaseRow
+from harvest_dagster.work.described import judged
+from harvest_dagster.work.room import Verdict
 from harvest_dagster.work.tours import TourRow
 
 ID = UUID(int=7)
@@ -38,12 +43,23 @@ def status(**of: Any) -> Status:
     """A harvest that does well."""
     sound = Status(
         "o",
-        "outbox",
         [lease()],
         [tour()],
+        [],
+        "outbox",
         Backlog(0, 0.0, exact=True),
         InFlight(0, 0, None),
         ParkedCount(0, 0, {}),
-        [],
     )
     return replace(sound, **of)
+
+
+def harvesting(shards: int = 1) -> Harvesting:
+    """A harvest that needs no servers."""
+    settings = {"base_kafka": {"bootstrap.servers": "a:1"}, "postgres": "host=a", "shards": shards}
+    return Harvesting(HarvestConfig.model_validate(settings))
+
+
+def verdicts(of: Status, shards: int = 1, still_seconds: float = 0.0) -> list[Verdict]:
+    """What is judged of a harvest."""
+    return [*judged(ROOM, harvesting(shards), of, still_seconds)]

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 import pytest
 
 from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvesting import Harvesting
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration.candidacy import Candidacy, candidacy_of
 from harvest_dagster.orchestration.pulse import LONGEST_SILENCE, Pulse
@@ -23,10 +25,17 @@ from tests.support.waiting import until
 SENSOR = "harvest_leader"
 
 
+def standing(
+    config: HarvestConfig, sensor: str, orphaned: Callable[[], None] = lambda: None
+) -> Candidacy:
+    """Let a sensor tick, and return its candidacy."""
+    return candidacy_of(ROOM, Harvesting(config), sensor, orphaned)
+
+
 @pytest.fixture
 def stands(place: Place) -> Iterator[Candidacy]:
     """A candidacy that leads."""
-    made = candidacy_of(place.config(), SENSOR, [])
+    made = standing(place.config(), SENSOR)
     until(lambda: made.leads(0))
     yield made
     made.stop()
@@ -42,14 +51,14 @@ def stuck_in_flight(place: Place) -> Iterator[None]:
 
 def test_ticks_find_the_same(place: Place, stands: Candidacy) -> None:
     """Each tick finds what the first one made."""
-    assert candidacy_of(place.config(), SENSOR, []) is stands
+    assert standing(place.config(), SENSOR) is stands
 
 
 def test_a_second_sensor_is_refused(place: Place, stands: Candidacy) -> None:
     """Two sensors of one process for one outbox are a mistake, which is told."""
     assert stands.leads(0)
     with pytest.raises(HarvestStateError, match="turn one of them off"):
-        candidacy_of(place.config(), "another_leader", [])
+        standing(place.config(), "another_leader")
 
 
 def test_a_second_name_for_one_table_is_refused(place: Place, stands: Candidacy) -> None:
@@ -58,29 +67,30 @@ def test_a_second_name_for_one_table_is_refused(place: Place, stands: Candidacy)
     elsewhere = place.postgres.replace("127.0.0.1", "localhost")
     again = place.config(name="again", postgres=elsewhere, outbox="public.outbox")
     with pytest.raises(HarvestStateError, match="published twice"):
-        candidacy_of(again, "another_leader", [])
+        standing(again, "another_leader")
 
 
 def test_a_second_table_under_one_name_is_refused(place: Place, stands: Candidacy) -> None:
     """A name is one outbox's alone: the error asks for another one."""
     assert stands.leads(0)
     with pytest.raises(HarvestStateError, match="a name of its own"):
-        candidacy_of(place.config(outbox="elsewhere"), "another_leader", [])
+        standing(place.config(outbox="elsewhere"), "another_leader")
 
 
 def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
     """While a candidacy lets its tour settle, a tick of another harvest finds its own."""
     place.put(1)
-    slow = candidacy_of(place.config(limits={"drain_timeout": 25}), SENSOR, [])
-    other = candidacy_of(place.config(name=f"{place.name}-o", outbox="o"), "other_leader", [])
+    slow = standing(place.config(limits={"drain_timeout": 25}), SENSOR)
+    settings = place.config(name=f"{place.name}-o", outbox="o")
+    other = standing(settings, "other_leader")
     until(lambda: slow.leads(0))
-    tour = Delegate(Harvesting(slow.config), 0, "run-1")
+    tour = Delegate(slow.led, 0, "run-1")
     with ThreadPoolExecutor() as pool, stuck_in_flight(place):
         tour.begin()
         until(lambda: tour.work.figures["published"])
-        changed = pool.submit(candidacy_of, place.config(), SENSOR, [])
+        changed = pool.submit(standing, place.config(), SENSOR)
         until(lambda: slow.over)
-        assert candidacy_of(other.config, "other_leader", []) is other
+        assert standing(settings, "other_leader") is other
         assert not changed.done()
     changed.result().stop()
     other.stop()
@@ -89,7 +99,7 @@ def test_a_hand_over_keeps_no_other_waiting(place: Place) -> None:
 
 def leading(place: Place, told: Callable[[], None], clock: Clock, **how: float) -> Candidacy:
     """Make a candidacy that leads, and whose sensor has ticked at the time of a clock."""
-    made = Candidacy(place.config(), SENSOR, [], told, Pulse(clock), **how)
+    made = Candidacy(ROOM, Harvesting(place.config()), SENSOR, told, Pulse(clock), **how)
     until(lambda: made.leads(0))
     return made
 
@@ -108,7 +118,7 @@ def test_silence_ends_it(place: Place) -> None:
 def test_the_next_tick_makes_another(place: Place, stands: Candidacy) -> None:
     """Where one has resigned, the next tick stands again."""
     stands.stop()
-    again = candidacy_of(place.config(), SENSOR, [])
+    again = standing(place.config(), SENSOR)
     assert again is not stands
     until(lambda: again.leads(0))
     again.stop()
@@ -118,7 +128,7 @@ def test_a_successor_is_no_news(place: Place) -> None:
     """Where another candidate takes over in time, the check stays as it is."""
     told, clock = threading.Event(), Clock()
     first = leading(place, told.set, clock)
-    second = Candidacy(place.config(), SENSOR, [], told.set, Pulse())
+    second = Candidacy(ROOM, Harvesting(place.config()), SENSOR, told.set, Pulse())
     clock.time += LONGEST_SILENCE + 1
     until(lambda: second.leads(0))
     first.guard.join(30)
@@ -128,7 +138,7 @@ def test_a_successor_is_no_news(place: Place) -> None:
 
 def test_another_configuration_begins_anew(place: Place, stands: Candidacy) -> None:
     """A code location that is loaded with other settings stands with these."""
-    other = candidacy_of(place.config(limits={"drain_timeout": 5}), SENSOR, [])
+    other = standing(place.config(limits={"drain_timeout": 5}), SENSOR)
     assert other is not stands
     assert stands.over
     until(lambda: other.leads(0))

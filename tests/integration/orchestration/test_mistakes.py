@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.orchestration import (
     HarvestResource,
     KafkaResource,
@@ -78,7 +79,7 @@ def leading(harvest: HarvestResource, instance: dg.DagsterInstance) -> Iterator[
         until(lambda: LEADS in tick(harvest, instance), what="it leads")
         yield
     finally:
-        candidacy_of(harvest.config(), "harvest_leader", []).stop()
+        candidacy_of(ROOM, harvest.led(), "harvest_leader").stop()
 
 
 def test_a_wrong_password(place: Place, instance: dg.DagsterInstance) -> None:
@@ -156,7 +157,7 @@ def test_two_sensors(place: Place, instance: dg.DagsterInstance) -> None:
         said = tick(resource(place), instance, "other")
     assert "harvest_leader and other_leader" in said
     until(lambda: tick(resource(place), instance, "other") == LEADS, what="the other one leads")
-    candidacy_of(resource(place).config(), "other_leader", []).stop()
+    candidacy_of(ROOM, resource(place).led(), "other_leader").stop()
 
 
 def test_a_missing_resource() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import InFlight, ParkedCount
-from harvest_dagster.orchestration.checks import Verdict, blind, verdicts
-from tests.support.statuses import lease, status, tour
+from harvest_dagster.work.described import blind
+from harvest_dagster.work.room import Verdict
+from tests.support.statuses import lease, status, tour, verdicts
 
 WAITS: dict[str, Any] = {"backlog": Backlog(12, 40.0, exact=True)}
 
@@ -93,7 +95,7 @@ def test_what_waits_for_a_reason_does_not_stall(still: float, of: dict[str, Any]
 
 def test_what_can_not_be_seen_is_not_well() -> None:
     """Where the tables can't be read, each check is red, with the reason."""
-    red = [*blind("there is no table outbox")]
+    red = [*blind(ROOM, "there is no table outbox")]
     assert {v.check for v in red} == {v.check for v in verdicts(status(), 1)} | {"table_healthy"}
     assert not any(v.passed for v in red)
     assert all("no table outbox" in v.says for v in red)

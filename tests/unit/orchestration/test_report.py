@@ -9,12 +9,14 @@ import dagster as dg
 import pytest
 
 from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import ParkedCount, Status
-from harvest_dagster.orchestration.checks import Verdict, verdicts
 from harvest_dagster.orchestration.cursor import Cursor, Pace, pace_of
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.report import AssetEvent, Reporter
-from tests.support.statuses import event, status, tour
+from harvest_dagster.work.described import assets_of, facts_of
+from harvest_dagster.work.room import Verdict
+from tests.support.statuses import event, harvesting, status, tour, verdicts
 
 NAMES = Names("harvest")
 
@@ -31,12 +33,13 @@ class Clock:
 
     def pace(self, cursor: Cursor, of: Status) -> Pace:
         """Return the pace that a tick sees."""
-        return pace_of(cursor, of, self.now)
+        return pace_of(cursor, of.done, self.now, waits=of.backlog.records > 0)
 
     def figures(self, cursor: Cursor, of: Status) -> list[dict[str, Any]]:
         """Return the figures that a tick reports."""
         pace = self.pace(cursor, of)
-        return plain(self.reporter(cursor).figures(of, pace.rate))
+        facts, waits = facts_of(ROOM, harvesting(), of), of.backlog.records > 0
+        return plain(self.reporter(cursor).figures(facts, pace.rate, waits=waits))
 
 
 @pytest.fixture
@@ -175,13 +178,13 @@ def test_history_is_told_once(clock: Clock) -> None:
         event(2, "parked"),
         event(1, "acquired", holder="us"),
     ]
-    told = [*clock.reporter(cursor).history(events)]
+    told = [*clock.reporter(cursor).history(assets_of(ROOM), events)]
     assert [one.asset_key for one in told if isinstance(one, dg.AssetObservation)] == [
         NAMES.asset("lease"),
         NAMES.asset("remarks"),
     ]
     assert plain(iter(told))[1]["records"] == 5
-    assert [*clock.reporter(cursor).history(events)] == []
+    assert [*clock.reporter(cursor).history(assets_of(ROOM), events)] == []
 
 
 def test_topics_are_told_when_they_changed(clock: Clock) -> None:

@@ -20,7 +20,7 @@ from harvest_dagster.orchestration.names import (
     Names,
 )
 from harvest_dagster.orchestration.supervise import Step, Supervisor
-from tests.support.statuses import lease, status, tour
+from tests.support.statuses import harvesting, lease, status, tour
 
 NAMES = Names("harvest")
 TABLE = "localhost:5432/shop/public/outbox"
@@ -31,7 +31,7 @@ class Stands(Candidacy):
     """A candidacy that leads or not, as the test says, without servers."""
 
     def __init__(self, *, leading: bool) -> None:
-        self.leading = leading
+        self.leading, self.led = leading, harvesting()
 
     @property
     def holder(self) -> str:
@@ -39,7 +39,7 @@ class Stands(Candidacy):
         return "us"
 
     @property
-    def table(self) -> str:
+    def place(self) -> str:
         """The table of the tests."""
         return TABLE
 
@@ -68,7 +68,7 @@ def run(instance: DagsterInstance, state: DagsterRunStatus, **tags: str) -> dg.D
 
 def step(instance: DagsterInstance, *, leading: bool = True, **of: Any) -> Step:
     """Decide."""
-    return Supervisor(instance, NAMES, Stands(leading=leading), status(**of)).step(0)
+    return Supervisor(instance, NAMES, Stands(leading=leading), status(**of), "mark").step(0)
 
 
 def test_who_does_not_lead_stands_by(instance: DagsterInstance) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harvest_dagster.harvest.config import HarvestConfig
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import ParkedCount
-from harvest_dagster.orchestration.checks import verdicts
+from harvest_dagster.orchestration.checks import evaluation
+from harvest_dagster.orchestration.logbook import described
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.sensor import told_tick
 from harvest_dagster.orchestration.supervise import Step
-from harvest_dagster.orchestration.tour import described
 from tests.support.hostile import TEXTS
-from tests.support.statuses import event, lease, status, tour
-
-CONFIG = HarvestConfig.model_validate(
-    {"base_kafka": {"bootstrap.servers": "a:1"}, "postgres": "host=a"}
-)
+from tests.support.statuses import event, lease, status, tour, verdicts
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
@@ -27,8 +23,8 @@ def test_each_is_a_line(text: str) -> None:
         leases=[lease(holder=text)],
         parked=ParkedCount(1, 1, {text: 1}),
     )
-    assert told_tick([Step(f"standing by, {text} leads")], seen, CONFIG, [text]).isprintable()
+    assert told_tick([Step(f"standing by, {text} leads")], ROOM.about(seen), [text]).isprintable()
     names = Names("harvest")
     for verdict in verdicts(seen, 1):
-        assert (verdict.evaluation(names).description or "").isprintable()
+        assert (evaluation(names, verdict).description or "").isprintable()
     assert described(event(1, text, holder=text, reason=text)).isprintable()
