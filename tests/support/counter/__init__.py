@@ -1,0 +1,1 @@
+"""A room of the tests: it leads a count."""
