@@ -1,6 +1,6 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test faults torture torture-planted lint format docs lock bench profile audit clean
+.PHONY: help setup demo down test faults torture torture-planted lint format docs lock bench profile audit lowest clean
 BIN := .venv/bin
 
 help:  ## show this
@@ -56,6 +56,9 @@ docs: setup  ## write the reference pages from the code, and build the site, str
 lock:  ## pin the newest versions that fit pyproject.toml, with hashes
 	$(BIN)/uv pip compile requirements/bootstrap.in -o requirements/bootstrap.txt $(LOCK)
 	$(BIN)/uv pip compile pyproject.toml --extra dev -o requirements/dev.txt $(LOCK)
+
+lowest: setup  ## test what is for Dagster on the lowest version that pyproject.toml takes
+	@$(BIN)/python -m scripts.lowest
 
 clean:  ## stop the servers, delete their data and the virtual environment
 	@if [ -x $(BIN)/harvest ]; then $(BIN)/harvest dev reset --yes; fi
