@@ -8,6 +8,7 @@ import pytest
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.orchestration import (
     HarvestResource,
+    HarvestTranslator,
     KafkaResource,
     Names,
     NeliResource,
@@ -16,6 +17,7 @@ from harvest_dagster.orchestration import (
     leader_sensor,
     tour_job,
 )
+from harvest_dagster.work.room import AssetText, CheckText
 
 VERBS = ("create_outbox", "discard", "migrate", "pump", "remark", "requeue", "resign", "tour")
 
@@ -80,6 +82,65 @@ def test_two_outboxes_of_one_topic() -> None:
     first, second = (dg.AssetKey([key, "outbox"]) for key in ("first", "second"))
     assert graph.get(dg.AssetKey(["kafka", "shared"])).parent_keys == {first, second}
     assert graph.get(dg.AssetKey(["kafka", "own"])).parent_keys == {first}
+
+
+PARKED = dg.AssetKey(["ours", "harvest", "parked"])
+
+
+class Ours(HarvestTranslator):
+    """What a project may want otherwise."""
+
+    def asset_key(self, key: str, asset: str) -> dg.AssetKey:
+        """Return a key below ours."""
+        return dg.AssetKey(["ours", key, asset])
+
+    def topic_key(self, topic: str) -> dg.AssetKey:
+        """Return a key of another cluster's."""
+        return dg.AssetKey(["cluster", topic])
+
+    def group_name(self, key: str) -> str:
+        """Return our group."""
+        return f"our_{key}"
+
+    def owners(self, key: str, asset: AssetText) -> list[str]:
+        """Return our team."""
+        return [f"team:{key}-{asset.name}"]
+
+    def kinds(self, key: str, asset: AssetText) -> set[str]:
+        """Return one more kind."""
+        return {*asset.kinds, key}
+
+    def description(self, key: str, asset: AssetText) -> str:
+        """Return our words."""
+        return f"{asset.name} of {key}"
+
+    def tags(self, key: str, asset: AssetText) -> dict[str, str]:
+        """Return a tag."""
+        return {"tier": f"{key}-{asset.name}"}
+
+    def metadata(self, key: str, asset: AssetText) -> dict[str, object]:
+        """Return a fact."""
+        return {"seen": f"{asset.name} of {key}"}
+
+    def check_description(self, key: str, check: CheckText) -> str:
+        """Return our words."""
+        return f"{check.name} of {key}"
+
+
+def test_a_translator() -> None:
+    """Each of its methods is heard, for the topics too; parents and checks follow the keys."""
+    made = harvest_definitions(topics=["elsewhere"], translator=Ours())
+    graph = made.resolve_asset_graph()
+    topic, parked = graph.get(dg.AssetKey(["cluster", "elsewhere"])), graph.get(PARKED)
+    assert topic.parent_keys == {dg.AssetKey(["ours", "harvest", "outbox"])}
+    assert (topic.kinds, parked.kinds) == ({"kafka", "harvest"}, {"postgres", "harvest"})
+    for node in (topic, parked):
+        name = node.key.path[-1]
+        assert (node.group_name, node.owners) == ("our_harvest", [f"team:harvest-{name}"])
+        assert (node.description, node.tags["tier"]) == (f"{name} of harvest", f"harvest-{name}")
+        assert node.metadata["seen"] == f"{name} of harvest"
+    check = dg.AssetCheckKey(PARKED, "nothing_parked")
+    assert graph.get_check_spec(check).description == "nothing_parked of harvest"
 
 
 @pytest.mark.parametrize(
