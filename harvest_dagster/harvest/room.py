@@ -102,6 +102,7 @@ def _table(led: Harvesting) -> TableName:
 ROOM = Room(
     word="outbox",
     events=KINDS,
+    commands="harvest_dagster.cli.outbox:outbox",
     options=HarvestConfig,
     led=Harvesting,
     assets=_ASSETS,

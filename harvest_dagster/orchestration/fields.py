@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_origin
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, BeforeValidator, create_model
 from pydantic.fields import FieldInfo
 
 from harvest_dagster.harvest.config import HarvestConfig, Limits
@@ -28,11 +28,23 @@ _DEFAULTS = {"drain_timeout": 10.0}
 def of_dagster(name: str, field: FieldInfo) -> FieldInfo:
     """Return a field of a config as a field of a resource."""
     default = None if field.default_factory else _DEFAULTS.get(name, field.default)
-    shown = format_duration(default) if isinstance(default, float) else default
-    is_kept = field.annotation in (int, bool) or get_origin(field.annotation) is Literal
+    is_kept = _is_kept(field)
+    shown = default if is_kept or not isinstance(default, float) else format_duration(default)
     kind: Any = field.annotation if is_kept else str
     kind = kind | None if shown is None else kind
     return FieldInfo(annotation=kind, default=shown, description=field.description)
+
+
+def _is_kept(field: FieldInfo) -> bool:
+    kind = field.annotation
+    is_duration = any(isinstance(rule, BeforeValidator) for rule in field.metadata)
+    is_number = kind in (int, bool) or (kind is float and not is_duration)
+    return is_number or get_origin(kind) in (Literal, list, dict)
+
+
+def config_type(field: FieldInfo) -> Any:  # noqa: ANN401 - types of any form
+    """Return what a resource has for a field: text for a choice, so that it may be an `EnvVar`."""
+    return str if get_origin(field.annotation) is Literal else field.annotation
 
 
 FIELDS = {

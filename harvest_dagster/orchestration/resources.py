@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, get_origin
+from typing import Any
 
 import dagster as dg
 import psycopg
 from confluent_kafka import Producer
 from pydantic import Field
-from pydantic.fields import FieldInfo
 
 from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.harvest.config import HarvestConfig, Limits
@@ -22,7 +21,7 @@ from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.orchestration.checks import TICK
-from harvest_dagster.orchestration.fields import FIELDS, values_for, with_fields
+from harvest_dagster.orchestration.fields import FIELDS, config_type, values_for, with_fields
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
 from harvest_dagster.postgres.connect import Patience, connect
@@ -109,11 +108,6 @@ class KafkaResource(dg.ConfigurableResource[None]):
         return ensure_topic(self.config(), topic, partitions)
 
 
-def _config_type(field: FieldInfo) -> Any:  # noqa: ANN401 - types of any form
-    """Return what a resource has for a field: text for a choice, so that it may be an `EnvVar`."""
-    return str if get_origin(field.annotation) is Literal else field.annotation
-
-
 _ELECTION = {
     name: FIELDS[name]
     for name in ("name", "label", "leader_topic", "leader_group", "shards", "heartbeat_timeout")
@@ -121,7 +115,7 @@ _ELECTION = {
 _HARVEST = {name: field for name, field in FIELDS.items() if name not in _ELECTION}
 
 
-@with_fields(_ELECTION, _config_type)
+@with_fields(_ELECTION, config_type)
 class NeliResource(dg.ConfigurableResource[None]):
     """The election: candidates of one group on one topic of Kafka, whose owner leads."""
 
@@ -129,7 +123,7 @@ class NeliResource(dg.ConfigurableResource[None]):
         super().__init__(**fields)
 
 
-@with_fields(_HARVEST, _config_type)
+@with_fields(_HARVEST, config_type)
 class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
     """A harvest: from an outbox, by a leader, into Kafka."""
 
