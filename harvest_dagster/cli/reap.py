@@ -20,8 +20,8 @@ from queue import Empty, SimpleQueue
 
 import click
 
+from harvest_dagster.cli.console import Console, Form, logged
 from harvest_dagster.cli.live import Live
-from harvest_dagster.cli.logs import Console, Form, logged
 from harvest_dagster.cli.options import outbox_option, postgres_option
 from harvest_dagster.config import load_settings
 from harvest_dagster.harvest.config import HarvestConfig

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from harvest_dagster import Message, OutboxError
-from harvest_dagster.cli.logs import Console
+from harvest_dagster.cli.console import Console
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases

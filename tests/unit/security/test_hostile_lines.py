@@ -16,9 +16,9 @@ from confluent_kafka import KafkaError
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from harvest_dagster.cli.console import Form, logged
 from harvest_dagster.cli.history import print_events
 from harvest_dagster.cli.lease import _cells
-from harvest_dagster.cli.logs import Form, logged
 from harvest_dagster.cli.show import print_table
 from harvest_dagster.errors import ConfigError, HarvestError, MessageError
 from harvest_dagster.harvest.config import HarvestConfig

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from harvest_dagster.cli.logs import Form, logged
+from harvest_dagster.cli.console import Form, logged
 
 LOGGER = logging.getLogger("harvest_dagster.test")
 
