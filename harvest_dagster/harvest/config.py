@@ -36,6 +36,7 @@ from harvest_dagster.kafka.settings import masked
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import printable
+from harvest_dagster.work.address import whole_address
 
 Delivery = Literal["exactly_once", "at_least_once"]
 Marks = Literal["claims", "rows"]
@@ -56,10 +57,8 @@ _LEAST_SESSION_SECONDS = 6.0
 _NAME_LENGTH = 200
 """Less than Kafka's, for what is put behind a name."""
 _KAFKA_NAME_LENGTH = 249
-_LAST_PORT = 65_535
 
 _NOT_OF_KAFKA_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
-_ADDRESS = re.compile(r"(?:(?P<host>[^\s:/@\[\]]+|\[[0-9a-fA-F:.]+\])?:)?(?P<port>[0-9]{1,5})")
 
 
 def _whole(given: object) -> object:
@@ -254,12 +253,7 @@ class HarvestConfig(_Checked):
     @field_validator("metrics", mode="before")
     @classmethod
     def _is_address(cls, value: object) -> object:
-        if value is None:
-            return None
-        address = _ADDRESS.fullmatch(str(value))
-        if address is None or int(address["port"]) > _LAST_PORT:
-            raise ValueError("this is no address: give a port, or host:port, or [host]:port")
-        return f"{address['host'] or '127.0.0.1'}:{int(address['port'])}"
+        return None if value is None else whole_address(str(value))
 
     @field_serializer("base_kafka", "producer_kafka")
     def _masked(self, settings: KafkaConfig) -> KafkaConfig:

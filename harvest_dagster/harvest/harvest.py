@@ -43,13 +43,13 @@ from harvest_dagster.harvest.trim import Trimmer
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.refusals import told
-from harvest_dagster.work.runner import Runner
+from harvest_dagster.work.runner import Observer, Runner
 
 _log = logging.getLogger(__name__)
 _STOP_SECONDS = 10.0
 
 
-class _Observer:
+class _Observer(Observer):
     """Makes goharvest's events of what the runner tells."""
 
     def __init__(self) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from harvest_dagster.harvest.harvest import Harvest
-from harvest_dagster.work.metrics import WorkCollector, served
+from harvest_dagster.work.metrics import WorkCollector
 
 
 class HarvestCollector(Collector):
@@ -37,10 +36,3 @@ class HarvestCollector(Collector):
             records.add_metric((name,), found.records)
             oldest.add_metric((name,), found.oldest_seconds)
         return iter((records, oldest))
-
-
-@contextmanager
-def metrics_served(harvest: Harvest, address: str) -> Iterator[str]:
-    """Serve the metrics and the health of a harvest at `host:port`; give the address."""
-    with served(harvest.runner, address, HarvestCollector(harvest)) as where:
-        yield where

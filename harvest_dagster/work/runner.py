@@ -19,7 +19,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import psycopg
 from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_type, wait_fixed
@@ -41,8 +41,8 @@ _DRAIN_SHARE = 0.8
 """Of the time that a hand-over may take: the rest is for the end of what was cut off."""
 
 
-class Observer(Protocol):
-    """What a runner tells of its terms, in order; each call returns at once, but for `revoked`."""
+class Observer:
+    """Hears of a runner's terms, in order; each call returns at once, but for `revoked`."""
 
     def acquired(self, lease: Lease) -> None:
         """A work begins."""
@@ -68,15 +68,20 @@ class _Running(NamedTuple):
 class Runner:
     """Stands for election, and does the work that it is elected for."""
 
-    def __init__(self, led: Led, observer: Observer) -> None:
+    def __init__(self, led: Led, observer: Observer | None = None) -> None:
         self.led = led
-        self._observer = observer
+        self._observer = observer or Observer()
         self._settings = led.candidate
         self._candidate = Candidate(self._settings, self, self._fail)
         self._running: dict[int, _Running] = {}
         self._ended_works: dict[int, dict[str, int]] = {}
         self.stopping, self._ended = threading.Event(), threading.Event()
         self._failure: BaseException | None = None
+        self._at_end: Callable[[], None] = lambda: None
+
+    def at_end(self, call: Callable[[], None]) -> None:
+        """Have a function called when the runner has ended, whatever ended it; only before that."""
+        self._at_end = call
 
     def start(self) -> None:
         """Begin to stand for election; whether the servers can be reached yet does not matter."""
@@ -93,6 +98,7 @@ class Runner:
                 thread.join(_STOP_SECONDS)
             self._observer.ended()
             self._ended.set()
+            self._at_end()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the runner has ended, and raise what ended it; return whether it has."""
@@ -142,7 +148,7 @@ class Runner:
         """Begin a work; called by the candidate."""
         self._leave(lease.shard)
         trusted: Callable[[], bool] = lambda: self._candidate.trusted(lease.shard)  # noqa: E731 - named for its type
-        work = self.led.work(lease, trusted, self._observer.refreshed)
+        work = self.led.work(lease, trusted, self._refreshed)
         thread = threading.Thread(
             target=self._run, args=(work,), name=f"harvest-work-{lease.shard}", daemon=True
         )
@@ -158,12 +164,18 @@ class Runner:
             running.work.drain(self._settings.drain_seconds * _DRAIN_SHARE)
             running.thread.join(deadline.left)
             self._leave(lease.shard, running.work)
+        _log.info("shard %d: handed over", lease.shard)
         self._observer.revoked(lease, deadline.left)
 
     def fenced(self, lease: Lease) -> None:
         """End the work at once; called by the candidate."""
         self._leave(lease.shard)
+        _log.warning("shard %d: lost", lease.shard)
         self._observer.fenced(lease)
+
+    def _refreshed(self, lease: Lease) -> None:
+        _log.info("shard %d: leads on, under epoch %d", lease.shard, lease.epoch)
+        self._observer.refreshed(lease)
 
     def _leave(self, shard: int, only: Work | None = None) -> None:
         """Let go of a shard's work; of `only` this one, if the shard may have a new one by now."""

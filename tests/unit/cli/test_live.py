@@ -7,18 +7,15 @@ from uuid import uuid4
 
 import pytest
 
-from harvest_dagster.cli.live import Live
+from harvest_dagster.cli.live import Live, LiveFigures
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.events import (
-    LeaderFenced,
-    LeaderRefreshed,
-    LeaderRevoked,
-    MeterRead,
-    Stats,
-)
+from harvest_dagster.harvest.events import MeterRead, Stats
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.ledger.lease import Lease
+from harvest_dagster.work.runner import Runner
 
+LEASE = Lease("outbox", 0, 7, uuid4(), "host:1:ab")
 STATS = Stats(
     shard=0,
     published=100,
@@ -32,17 +29,26 @@ STATS = Stats(
 )
 
 
-@pytest.fixture
-def harvest(monkeypatch: pytest.MonkeyPatch) -> Harvest:
-    """A harvest that leads under epoch 7, without any servers."""
+def leading(monkeypatch: pytest.MonkeyPatch, shards: int, leads: list[int]) -> Harvest:
+    """A harvest that leads some of its shards under epoch 7, without any servers."""
     config = HarvestConfig.model_validate(
-        {"base_kafka": {"bootstrap.servers": "localhost:1"}, "postgres": "host=localhost"}
+        {
+            "base_kafka": {"bootstrap.servers": "localhost:1"},
+            "postgres": "host=localhost",
+            "shards": shards,
+        }
     )
     harvest = Harvest(config)
-    monkeypatch.setattr(Harvest, "shards", [0])
-    monkeypatch.setattr(harvest, "epoch", lambda _shard: 7)
+    monkeypatch.setattr(Runner, "shards", leads)
+    monkeypatch.setattr(harvest.runner, "lease", lambda _shard: LEASE)
     harvest.backlog = Backlog(1234, 1.2, exact=True)
     return harvest
+
+
+@pytest.fixture
+def harvest(monkeypatch: pytest.MonkeyPatch) -> Harvest:
+    """A harvest that leads its only shard."""
+    return leading(monkeypatch, 1, [0])
 
 
 def told(caplog: pytest.LogCaptureFixture, harvest: Harvest, *events: Any, **how: Any) -> list[str]:
@@ -50,7 +56,7 @@ def told(caplog: pytest.LogCaptureFixture, harvest: Harvest, *events: Any, **how
     live = Live(harvest, logs_figures=how.get("logs_figures", True))
     with caplog.at_level(logging.INFO, "harvest_dagster"):
         for event in events:
-            live.told(event)
+            live.hear(event)
     return caplog.messages
 
 
@@ -80,13 +86,6 @@ def test_figures_that_are_shown(caplog: pytest.LogCaptureFixture, harvest: Harve
     assert told(caplog, harvest, MeterRead(STATS), logs_figures=False) == []
 
 
-def test_terms(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
-    """What becomes of the leadership is logged."""
-    assert told(
-        caplog, harvest, LeaderRefreshed(0, 8, uuid4()), LeaderRevoked(0), LeaderFenced(1)
-    ) == ["shard 0: leads on, under epoch 8", "shard 0: handed over", "shard 1: lost"]
-
-
 def test_line(harvest: Harvest) -> None:
     """The live line has the same figures, as they are now."""
     line = Live(harvest, logs_figures=False).line()
@@ -99,15 +98,30 @@ def test_line_before_the_backlog_was_read(harvest: Harvest) -> None:
     assert "| backlog ? | 0 in flight | oldest ?" in Live(harvest, logs_figures=False).line()
 
 
-def test_standby(harvest: Harvest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standby(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not lead stands by."""
-    monkeypatch.setattr(Harvest, "shards", [])
+    harvest = leading(monkeypatch, 1, [])
     assert Live(harvest, logs_figures=False).line() == "standby"
+    assert LiveFigures(harvest.runner).line() == "standby"
 
 
-def test_shards(monkeypatch: pytest.MonkeyPatch, harvest: Harvest) -> None:
+def test_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several shards those are shown that it leads."""
-    monkeypatch.setattr(harvest, "config", harvest.config.model_copy(update={"shards": 4}))
-    monkeypatch.setattr(Harvest, "shards", [0, 2])
-    line = Live(harvest, logs_figures=False).line()
+    line = Live(leading(monkeypatch, 4, [0, 2]), logs_figures=False).line()
     assert line.startswith("leader of shards 0, 2 | 0/s")
+
+
+def test_figures_of_any_runner(harvest: Harvest) -> None:
+    """Of whatever else is led the line has every figure, by its name."""
+    line = LiveFigures(harvest.runner).line()
+    assert line.startswith("leader, epoch 7 | 0/s | 0 published, 0 purged, ")
+    assert line.endswith(", 0 in flight")
+
+
+def test_terms(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
+    """What becomes of the leadership is logged, whoever observes it."""
+    runner = Runner(harvest.runner.led)
+    with caplog.at_level(logging.INFO, "harvest_dagster"):
+        runner.revoked(LEASE)
+        runner.fenced(LEASE)
+    assert caplog.messages == ["shard 0: handed over", "shard 0: lost"]

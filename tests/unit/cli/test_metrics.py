@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
-from harvest_dagster.harvest.metrics import HarvestCollector, metrics_served
+from harvest_dagster.harvest.metrics import HarvestCollector
+from harvest_dagster.work.metrics import served
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_before_the_start(harvest: Harvest) -> None:
 def test_health_of_one_that_does_not_run(harvest: Harvest) -> None:
     """A harvest that does not run is not sound."""
     with (
-        metrics_served(harvest, "127.0.0.1:0") as where,
+        served(harvest.runner, "127.0.0.1:0") as where,
         pytest.raises(urllib.error.HTTPError) as raised,
     ):
         urllib.request.urlopen(f"http://{where}/health", timeout=5)
@@ -55,7 +56,7 @@ def test_health_of_one_that_does_not_run(harvest: Harvest) -> None:
 def test_ipv6(harvest: Harvest) -> None:
     """An address of IPv6 will do."""
     with (
-        metrics_served(harvest, "[::1]:0") as where,
+        served(harvest.runner, "[::1]:0") as where,
         urllib.request.urlopen(f"http://{where}/metrics", timeout=5) as answer,
     ):
         assert b"harvest_leader" in answer.read()
@@ -63,9 +64,9 @@ def test_ipv6(harvest: Harvest) -> None:
 
 def test_port_is_free_afterwards(harvest: Harvest) -> None:
     """While it serves the port is taken, and when it is over the port is free."""
-    with metrics_served(harvest, "127.0.0.1:0") as where:
-        taken = metrics_served(harvest, where)
+    with served(harvest.runner, "127.0.0.1:0") as where:
+        taken = served(harvest.runner, where)
         with pytest.raises(ConfigError, match="Address already in use"):
             taken.__enter__()
-    with metrics_served(harvest, where) as again:
+    with served(harvest.runner, where) as again:
         assert again == where
