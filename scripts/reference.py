@@ -30,7 +30,6 @@ from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.harvesting import FIGURES
 from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.harvest.reaper_yaml import NAMES
-from harvest_dagster.ledger.events import KINDS as LEASE_KINDS
 from harvest_dagster.orchestration import (
     HarvestResource,
     KafkaResource,
@@ -40,6 +39,7 @@ from harvest_dagster.orchestration import (
 )
 from harvest_dagster.postgres.migrations import migrations
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.work.room import kinds
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 WIDTH = 96
@@ -140,7 +140,7 @@ def history() -> Iterator[str]:
     yield "`detail` what is said here. [Operate](../how-to/operate.md) says what to do about it.\n"
     yield from _grid(
         ("kind", "means"),
-        ((f"`{kind}`", said) for kind, said in (LEASE_KINDS | events.KINDS).items()),
+        ((f"`{kind}`", said) for kind, said in kinds().items()),
     )
     yield "\n## For a program that embeds a harvest\n"
     yield "Of `harvest_dagster.harvest`; [embed](../how-to/embed.md) shows how to hear them.\n"

@@ -13,10 +13,10 @@ from harvest_dagster.cli.demo import demo
 from harvest_dagster.cli.dev import dev
 from harvest_dagster.cli.history import history
 from harvest_dagster.cli.lease import lease
-from harvest_dagster.cli.outbox import outbox
 from harvest_dagster.cli.parked import parked
 from harvest_dagster.cli.pump import pump
 from harvest_dagster.cli.reap import reap
+from harvest_dagster.cli.room_commands import groups
 from harvest_dagster.cli.stash import stash
 from harvest_dagster.cli.status import status
 from harvest_dagster.errors import HarvestError
@@ -55,7 +55,7 @@ def main() -> None:
     """
 
 
-for _command in (demo, dev, history, lease, outbox, parked, pump, reap, stash, status):
+for _command in (demo, dev, history, lease, parked, pump, reap, stash, status, *groups()):
     main.add_command(_command)
 
 

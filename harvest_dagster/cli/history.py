@@ -21,9 +21,8 @@ from harvest_dagster.cli.options import (
     postgres_option,
 )
 from harvest_dagster.cli.show import print_json, print_table, say
-from harvest_dagster.harvest.events import KINDS
-from harvest_dagster.ledger import events as ledger
 from harvest_dagster.ledger.events import Event, read
+from harvest_dagster.work.room import kinds as kinds_of_events
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
@@ -47,7 +46,7 @@ class _Duration(click.ParamType[str]):
 @click.option(
     "--kind",
     "kinds",
-    type=click.Choice([*ledger.KINDS, *KINDS]),
+    type=click.Choice([*kinds_of_events()]),
     metavar="KIND",
     multiple=True,
     help="Only this kind; may be given repeatedly.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any
@@ -83,3 +85,11 @@ def filters(**given: str | Sequence[str] | None) -> str:
     """Write the options that narrow a list as they were given, to say what nothing fits."""
     each = {name: [of] if isinstance(of, str) else of or () for name, of in given.items()}
     return " ".join(f"--{name} {value}" for name, values in each.items() for value in values)
+
+
+def operator() -> str:
+    """Return who gives the command, as this machine knows the user."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

@@ -1,4 +1,4 @@
-"""`harvest outbox`: make, mend, check and measure the outbox's table."""
+"""`harvest outbox`: make, mend, check and measure the outbox's table, and harvest it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from harvest_dagster.cli.options import (
     outbox_option,
     postgres_option,
 )
+from harvest_dagster.cli.reap import reap
 from harvest_dagster.cli.show import print_json, print_table, say, size
+from harvest_dagster.cli.status import outbox_status
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.check import Finding, Level
 from harvest_dagster.outbox.check import check as check_table
@@ -30,7 +32,11 @@ from harvest_dagster.text import printable
 
 @click.group()
 def outbox() -> None:
-    """Make, mend, check and measure the outbox's table."""
+    """Make, mend, check and measure the outbox's table, and harvest it."""
+
+
+outbox.add_command(reap, "run")
+outbox.add_command(outbox_status)
 
 
 @outbox.command(short_help="Create the outbox, and bring the schema up to date.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -17,6 +15,7 @@ from harvest_dagster.cli.options import (
     json_option,
     limit_option,
     name_option,
+    operator,
     outbox_option,
     postgres_option,
 )
@@ -131,7 +130,7 @@ def requeue(
         name = harvest_name(connection, name, place)
         choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
-        records.requeue(connection, place.table, choice.name, found, _operator())
+        records.requeue(connection, place.table, choice.name, found, operator())
     click.echo(f"requeued {counted(len(found), 'record')} into {place.table}")
 
 
@@ -161,7 +160,7 @@ def discard(
         )
         click.confirm(question, abort=True, err=True)
     with connected(settings) as connection:
-        records.discard(connection, choice.name, found, _operator())
+        records.discard(connection, choice.name, found, operator())
     say(f"discarded {counted(len(found), 'record')} of {choice.name}")
 
 
@@ -175,10 +174,3 @@ def _choice(
             " --all alone"
         )
     return choice
-
-
-def _operator() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())

@@ -27,6 +27,8 @@ import click
 from prometheus_client.registry import Collector
 
 from harvest_dagster.cli.console import Console
+from harvest_dagster.errors import ConfigError
+from harvest_dagster.work.address import whole_address
 from harvest_dagster.work.metrics import served
 from harvest_dagster.work.runner import Runner
 
@@ -60,6 +62,13 @@ class Program(NamedTuple):
     """Of the metrics, where there are more than the runner's."""
 
 
+def _address(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    try:
+        return None if given is None else whole_address(given)
+    except ValueError as error:
+        raise ConfigError(f"metrics: {error}") from None
+
+
 def run_options(command: _Command) -> _Command:
     """Give a command the options of all that run."""
     for option in (
@@ -73,6 +82,7 @@ def run_options(command: _Command) -> _Command:
         click.option(
             "--metrics",
             metavar="ADDRESS",
+            callback=_address,
             help="Serve /metrics and /health at [host:]port [default: no]",
         ),
         click.option(

@@ -92,7 +92,7 @@ def lives(connection: psycopg.Connection[Any], name: str, shard: int) -> bool:
     return any(row.shard == shard and row.alive for row in read(connection, name))
 
 
-def read(connection: psycopg.Connection[Any], name: str) -> list[TourRow]:
-    """Read the tours of what is led."""
+def read(connection: psycopg.Connection[Any], name: str | None = None) -> list[TourRow]:
+    """Read the tours of a name that is led, or all."""
     with connection.cursor(row_factory=class_row(TourRow)) as cursor:
         return cursor.execute(_SQL["read"].text, {"name": name}).fetchall()

@@ -52,5 +52,5 @@ SELECT name, shard, id, epoch, run, published AS done, before AS done_before, he
      , extract(epoch FROM clock_timestamp() - seen_at)::float8    AS seen_seconds
      , ended_at IS NOT NULL                                       AS ended
   FROM harvest.tour
- WHERE name = %(name)s
- ORDER BY shard
+ WHERE %(name)s::text IS NULL OR name = %(name)s
+ ORDER BY name, shard

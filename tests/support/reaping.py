@@ -18,8 +18,10 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.embedded import Servers
+from tests.support.paths import ROOT
 
 Until = Callable[..., None]
+REAP = (sys.executable, "-m", "harvest_dagster", "reap")
 
 
 @pytest.fixture
@@ -65,16 +67,16 @@ def reap(database: str, servers: Servers, tmp_path: Path) -> Iterator[Reap]:
     """Start reaps; whatever still runs is killed when the test ends."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*words: str, **environment: str) -> Reaping:
+    def start(*words: str, program: tuple[str, ...] = REAP, **environment: str) -> Reaping:
         file = tmp_path / f"reap-{len(started)}.log"
         known = {"HARVEST_POSTGRES": database, "HARVEST_KAFKA": servers.kafka}
         with file.open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "harvest_dagster", "reap", *words],
+                [*program, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **known, **environment},
+                env={**os.environ, "PYTHONPATH": str(ROOT), **known, **environment},
             )
         started.append(process)
         return Reaping(process, file)

@@ -256,8 +256,8 @@ def test_port_that_is_taken(reap: Reap, outbox: str) -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ("DROP TABLE {}", "the harvest ends: there is no table {}: make it with"),
-        ("DROP SCHEMA harvest CASCADE", "the harvest ends: the schema harvest is missing"),
+        ("DROP TABLE {}", "{0} ends: there is no table {0}: make it with"),
+        ("DROP SCHEMA harvest CASCADE", "{0} ends: the schema harvest is missing"),
     ],
 )
 def test_missing_table(
