@@ -48,7 +48,26 @@ size_option = click.option(
     type=click.IntRange(1),
     help="The largest message that your topics take [default: 1048588, as Kafka's]",
 )
+
+
+class _Renamed(click.Option):
+    """An option that is shown by its first name alone, since the other is its old one."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Leave the old name out."""
+        shown = super().get_help_record(ctx)
+        return shown and (shown[0].replace(f", {self.opts[1]}", ""), shown[1])
+
+
 name_option = click.option("--name", help="The harvest's name [default: the outbox's]")
+of_option = click.option(
+    "--of",
+    "--name",
+    "name",
+    cls=_Renamed,
+    metavar="NAME",
+    help="Whose records: the name of what is led [default: the outbox's]",
+)
 limit_option = click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1), help="Show so many at most."
 )

@@ -14,7 +14,7 @@ from harvest_dagster.cli.options import (
     harvest_name,
     json_option,
     limit_option,
-    name_option,
+    of_option,
     operator,
     outbox_option,
     postgres_option,
@@ -41,7 +41,7 @@ def parked() -> None:
 @_key
 @limit_option
 @json_option
-@name_option
+@of_option
 @outbox_option
 @postgres_option
 def list_(
@@ -73,7 +73,7 @@ def list_(
 @parked.command(short_help="Show one record, and why it was set aside.")
 @click.argument("record_id", metavar="ID", type=int)
 @json_option
-@name_option
+@of_option
 @outbox_option
 @postgres_option
 def show(
@@ -100,7 +100,7 @@ def _choosing(command: _Command) -> _Command:
         _topic,
         _key,
         click.option("--all", "everything", is_flag=True, help="All that is set aside."),
-        name_option,
+        of_option,
         outbox_option,
         postgres_option,
     )

@@ -156,6 +156,7 @@ def test_discard_what_kafka_refused(
         (("--key", "é"), [12]),
         (("--topic", "images", "--key", "a"), []),
         (("--limit", "2"), [11, 12]),
+        (("--of", "other"), []),
         (("--name", "other"), []),
     ],
 )
@@ -196,7 +197,7 @@ def test_a_name_that_is_none(
     """A name that no harvest has is an error, with those that there are."""
     leases.acquire(connection, "outbox", 0, "x", 60)
     connection.commit()
-    failed = harvest("parked", *words, "--name", "outbx")
+    failed = harvest("parked", *words, "--of", "outbx")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr == "harvest: no harvest named outbx has led yet; there are: outbox\n"
 
