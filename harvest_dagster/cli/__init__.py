@@ -60,7 +60,7 @@ for _command in (demo, dev, history, lease, parked, pump, reap, stash, status, *
 
 
 def _advice(error: psycopg.Error) -> str:
-    """Tell how to make a table of ours that is missing."""
+    """Return how to make a table of ours that is missing."""
     is_ours = isinstance(error, psycopg.errors.UndefinedTable) and '"harvest.' in str(error)
     return "; run `harvest outbox migrate`" if is_ours else ""
 

@@ -12,7 +12,7 @@ import psycopg
 
 from harvest_dagster import embedded
 from harvest_dagster.cli.demo_dagster import TOPIC, can_show, show_in_dagster, stop_dagster
-from harvest_dagster.cli.options import chosen, connected
+from harvest_dagster.cli.shared_options import chosen, connected
 from harvest_dagster.cli.show import print_table
 from harvest_dagster.config import load_settings, names_own_servers
 from harvest_dagster.kafka.topics import ensure_topic

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 import click
 
-from harvest_dagster.cli.options import (
+from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
     filters,

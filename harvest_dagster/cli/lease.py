@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from harvest_dagster.cli.history import print_events
-from harvest_dagster.cli.options import (
+from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
     harvest_name,

@@ -9,14 +9,14 @@ from typing import Any
 import click
 import psycopg
 
-from harvest_dagster.cli.options import (
+from harvest_dagster.cli.reap import reap
+from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
     json_option,
     outbox_option,
     postgres_option,
 )
-from harvest_dagster.cli.reap import reap
 from harvest_dagster.cli.show import print_json, print_table, say, size
 from harvest_dagster.cli.status import outbox_status
 from harvest_dagster.errors import OutboxError
@@ -97,7 +97,7 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
         click.echo(f"{place.table} is up to date")
 
 
-@outbox.command(short_help="Tell what is wrong, how to mend it, and the least grants.")
+@outbox.command(short_help="Say what is wrong, how to mend it, and the least grants.")
 @click.option("--stasher", metavar="ROLE", help="Check that this role may stash.")
 @click.option("--spark", metavar="ROLE", help="Check that this role may write with Spark.")
 @click.option("--harvester", metavar="ROLE", help="Check that this role may harvest.")
@@ -117,7 +117,7 @@ def check(
     outbox: str | None,
     postgres: str | None,
 ) -> None:
-    """Tell what is wrong with the table, how to mend it, and the least grants it needs.
+    """Say what is wrong with the table, how to mend it, and the least grants it needs.
 
     Exit code 1 if there is an error, 0 if there are warnings or notes at most.
     """

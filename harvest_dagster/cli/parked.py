@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import click
 
-from harvest_dagster.cli.options import (
+from harvest_dagster.cli.parked_record import as_dict, cells, contents, lines
+from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
     filters,
@@ -19,7 +20,6 @@ from harvest_dagster.cli.options import (
     outbox_option,
     postgres_option,
 )
-from harvest_dagster.cli.parked_record import as_dict, cells, contents, lines
 from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.outbox import parked as records
 from harvest_dagster.outbox.parked import Choice

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from harvest_dagster.cli.options import chosen, connected, outbox_option, postgres_option
+from harvest_dagster.cli.shared_options import chosen, connected, outbox_option, postgres_option
 from harvest_dagster.cli.show import CountLine
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox import stash as stash_messages

@@ -8,8 +8,8 @@ import click
 
 from harvest_dagster.cli.console import Form, logged
 from harvest_dagster.cli.live import Live
-from harvest_dagster.cli.options import outbox_option, postgres_option
 from harvest_dagster.cli.run import Program, run, run_options
+from harvest_dagster.cli.shared_options import outbox_option, postgres_option
 from harvest_dagster.config import load_settings
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest

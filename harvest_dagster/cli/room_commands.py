@@ -18,8 +18,8 @@ from pydantic_core import PydanticUndefined
 
 from harvest_dagster.cli.console import Form, logged
 from harvest_dagster.cli.live import LiveFigures
-from harvest_dagster.cli.options import json_option, operator, postgres_option
 from harvest_dagster.cli.run import Program, run, run_options
+from harvest_dagster.cli.shared_options import json_option, operator, postgres_option
 from harvest_dagster.cli.show import print_json, say
 from harvest_dagster.cli.status import print_work_status
 from harvest_dagster.postgres.connect import connected

@@ -42,7 +42,7 @@ _Happened = SimpleQueue[str]
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
-class Progress(Protocol):
+class Watch(Protocol):
     """Shows how far a runner has come; the main thread calls it."""
 
     def show(self, console: Console) -> None:
@@ -57,7 +57,7 @@ class Program(NamedTuple):
 
     runner: Runner
     start: Callable[[], None]
-    progress: Progress
+    watch: Watch
     collector: Collector | None = None
     """Of the metrics, where there are more than the runner's."""
 
@@ -112,11 +112,11 @@ def _run(program: Program, console: Console, stop_seconds: float) -> None:
     _listen(happened)
     program.runner.at_end(lambda: happened.put(_ENDED))
     program.start()
-    first = _wait(happened, console, program.progress)
+    first = _wait(happened, console, program.watch)
     if first != _ENDED:
         LOG.info("%s: what is in flight settles first; once more ends it at once", first)
         threading.Thread(target=_stop, args=(program.runner,), daemon=True).start()
-        second = _wait(happened, console, program.progress, stop_seconds)
+        second = _wait(happened, console, program.watch, stop_seconds)
         if second != _ENDED:
             _end_hard(second)
     for number in _SIGNALS:
@@ -144,12 +144,12 @@ def _stop(runner: Runner) -> None:
 
 
 def _wait(
-    happened: _Happened, console: Console, progress: Progress, seconds: float = float("inf")
+    happened: _Happened, console: Console, watch: Watch, seconds: float = float("inf")
 ) -> str:
     """Wait until something happens, or for so long; return what."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
-        progress.show(console)
+        watch.show(console)
         with suppress(Empty):
             return happened.get(timeout=min(left, _SHOW_SECONDS))
     return f"not settled after {seconds:g} s"
@@ -168,4 +168,4 @@ def _say_end(program: Program) -> None:
         program.runner.wait(0)
     except BaseException:  # noqa: BLE001 - the log has it already, as one line or as a traceback
         sys.exit(1)
-    LOG.info("ended: %s", program.progress.total())
+    LOG.info("ended: %s", program.watch.total())

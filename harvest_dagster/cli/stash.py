@@ -6,7 +6,7 @@ from typing import TextIO
 
 import click
 
-from harvest_dagster.cli.options import (
+from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
     outbox_option,

@@ -9,7 +9,7 @@ import click
 import psycopg
 
 from harvest_dagster.cli.history import print_events
-from harvest_dagster.cli.options import (
+from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
     harvest_name,

@@ -88,7 +88,7 @@ def chosen(
 
 
 def harvest_name(connection: psycopg.Connection[Any], name: str | None, outbox: Outbox) -> str:
-    """Tell what a harvest is called: as its outbox, or as was given, if one that has led is.
+    """Return what a harvest is called: as its outbox, or as was given, if one that has led is.
 
     Before any has led, it may be the name of one that is to come.
     """
