@@ -57,7 +57,7 @@ def create(kind: str, outbox: str | None, postgres: str | None) -> None:
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
         created = create_table(connection, place.table, Kind(kind))
-    click.echo(created.told())
+    click.echo(created.line())
 
 
 @outbox.command(short_help="Bring the schema up to date, and mend what is safe to mend.")
@@ -80,11 +80,8 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
         mended = (plan_mend if dry_run else mend)(connection, place.table, native=native)
-    did = "would mend" if dry_run else "mended"
-    for finding in mended.findings:
-        say(f"{did}: {finding.what}")
-    if mended.turned:
-        click.echo(f"{'would turn' if dry_run else 'turned'} {place.table} into a table of bytes")
+    for line in mended.lines(planned=dry_run):
+        say(line)
     if dry_run:
         _print_sql(mended.sql)
     for finding in mended.left:
@@ -93,8 +90,6 @@ def migrate(*, dry_run: bool, native: bool, outbox: str | None, postgres: str | 
         raise OutboxError(
             f"this can't be mended safely: see `harvest outbox check` for {place.table}"
         )
-    if not mended.findings and not mended.turned:
-        click.echo(f"{place.table} is up to date")
 
 
 @outbox.command(short_help="Say what is wrong, how to mend it, and the least grants.")

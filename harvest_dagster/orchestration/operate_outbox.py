@@ -11,7 +11,7 @@ from pydantic import Field
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.orchestration.action import Action, HarvestCall
 from harvest_dagster.outbox.check import Finding
-from harvest_dagster.outbox.schema import Kind, Mended, create, mend, plan_create, plan_mend
+from harvest_dagster.outbox.schema import Kind, create, mend, plan_create, plan_mend
 from harvest_dagster.work.room import Did, Facts
 
 
@@ -42,10 +42,10 @@ def _create(call: HarvestCall, config: CreateOutbox) -> Did:
         with call.looking() as connection:
             planned = plan_create(connection, call.table, kind)
         _log(call, planned.sql)
-        return Did([planned.told("would create", "would migrate")], _sql(planned.sql))
+        return Did([planned.line(planned=True)], _sql(planned.sql))
     with call.changing() as connection:
         created = create(connection, call.table, kind)
-    return Did([created.told()], {"created": created.is_new})
+    return Did([created.line()], {"created": created.is_new})
 
 
 def _migrate(call: HarvestCall, config: Migrate) -> Did:
@@ -53,19 +53,13 @@ def _migrate(call: HarvestCall, config: Migrate) -> Did:
         with call.looking() as connection:
             mended = plan_mend(connection, call.table, native=config.to_native)
         _log(call, mended.sql)
-        lines = _mends(call, mended, "would mend", "would turn")
     else:
         with call.changing() as connection:
             mended = mend(connection, call.table, native=config.to_native)
-        lines = _mends(call, mended, "mended", "turned")
+    lines = mended.lines(planned=config.dry_run)
     if mended.left:
         _refuse(call, mended.left, lines)
-    return Did(lines or [f"{call.table} is up to date"], _sql(mended.sql))
-
-
-def _mends(call: HarvestCall, mended: Mended, mend_word: str, turn_word: str) -> list[str]:
-    lines = [f"{mend_word}: {finding.what}" for finding in mended.findings]
-    return lines + ([f"{turn_word} {call.table} into a table of bytes"] if mended.turned else [])
+    return Did(lines, _sql(mended.sql))
 
 
 def _refuse(call: HarvestCall, left: Sequence[Finding], done: Sequence[str]) -> None:

@@ -36,13 +36,14 @@ class Created:
     migrations: list[Migration]
     sql: list[str]
 
-    def told(self, create: str = "created", migrate: str = "migrated") -> str:
-        """Tell it in a line, of what was done or, with other words, of what would be."""
-        table = f"{create} {self.table} ({self.kind})"
+    def line(self, *, planned: bool = False) -> str:
+        """Say what was done or, if it is planned, what would be."""
+        would = "would " if planned else ""
+        table = f"{would}create{'' if planned else 'd'} {self.table} ({self.kind})"
         said = table if self.is_new else f"{self.table} is there already"
         if self.migrations:
             versions = ", ".join(migration.number for migration in self.migrations)
-            return f"{said}; {migrate} the schema harvest: {versions}"
+            return f"{said}; {would}migrate{'' if planned else 'd'} the schema harvest: {versions}"
         return said if self.is_new else f"{said}, unchanged"
 
 
@@ -50,10 +51,18 @@ class Created:
 class Mended:
     """What was mended, or would be, and the SQL of it; and the errors that take a choice."""
 
+    table: TableName
     findings: list[Finding]
     turned: bool
     left: list[Finding]
     sql: list[str]
+
+    def lines(self, *, planned: bool = False) -> list[str]:
+        """Say what was done or, if it is planned, what would be; and whether there was nothing."""
+        mended, turned = ("would mend", "would turn") if planned else ("mended", "turned")
+        said = [f"{mended}: {finding.what}" for finding in self.findings]
+        said += [f"{turned} {self.table} into a table of bytes"] if self.turned else []
+        return said or ([] if self.left else [f"{self.table} is up to date"])
 
 
 def create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> Created:
@@ -92,7 +101,7 @@ def mend(connection: psycopg.Connection[Any], table: TableName, *, native: bool)
     plan = plan_mend(connection, table, native=native)
     mended = migrate(connection, table)
     turned = native and to_native(connection, table)
-    return Mended(mended, turned, _errors(check(connection, table)), plan.sql)
+    return Mended(table, mended, turned, _errors(check(connection, table)), plan.sql)
 
 
 def plan_mend(connection: psycopg.Connection[Any], table: TableName, *, native: bool) -> Mended:
@@ -102,7 +111,7 @@ def plan_mend(connection: psycopg.Connection[Any], table: TableName, *, native: 
     turning = _turning(connection, table) if native else []
     mends = [*_migrating(pending(connection)), *(sql for finding in safe for sql in finding.mend)]
     left = _errors([finding for finding in found if not finding.safe])
-    return Mended(safe, bool(turning), left, [*mends, *_texts(turning)])
+    return Mended(table, safe, bool(turning), left, [*mends, *_texts(turning)])
 
 
 def _errors(findings: list[Finding]) -> list[Finding]:
