@@ -22,6 +22,7 @@ from harvest_dagster.cli.run import Program, run, run_options
 from harvest_dagster.cli.shared_options import json_option, operator, postgres_option
 from harvest_dagster.cli.show import print_json, say
 from harvest_dagster.cli.status import print_work_status
+from harvest_dagster.config import load_settings
 from harvest_dagster.postgres.connect import connected
 from harvest_dagster.work.led import Led
 from harvest_dagster.work.room import Call, Room, Verb, rooms
@@ -127,7 +128,11 @@ def _help(name: str, field: FieldInfo) -> str:
 
 def _led(room: Room, given: _Given) -> Led:
     assert room.led is not None  # noqa: S101 - or there would be no command
-    return room.led(_model(room.options, given) if room.options else None)
+    if room.options is None:
+        return room.led(None)
+    if "postgres" in room.options.model_fields:
+        given = {**given, "postgres": load_settings(postgres=given["postgres"]).postgres_url()}
+    return room.led(_model(room.options, given))
 
 
 def _model(model: type[BaseModel], given: _Given) -> BaseModel:

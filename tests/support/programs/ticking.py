@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from harvest_dagster.cli.room_commands import group_of
-from harvest_dagster.config import load_settings
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import Lease
@@ -22,7 +21,7 @@ class TickingOptions(BaseModel):
 
     name: str = Field(default="clock", description="What it is called.")
     shards: int = Field(default=1, description="How many shards it has.")
-    postgres: str | None = None
+    postgres: str
 
 
 class AskOptions(BaseModel):
@@ -80,7 +79,7 @@ class Ticking:
     @property
     def postgres_url(self) -> str:
         """Where PostgreSQL is."""
-        return load_settings(postgres=self.options.postgres).postgres_url()
+        return self.options.postgres
 
     @property
     def candidate(self) -> CandidateSettings:
