@@ -187,7 +187,7 @@ OWNS = [
     "CREATE TABLE harvest.more (id int)",
     "CREATE FUNCTION harvest.more() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     "CREATE RULE more AS ON INSERT TO outbox DO INSTEAD NOTHING",
-    "INSERT INTO harvest.migration VALUES (99, 'forged')",
+    "INSERT INTO harvest.migration (version, name) VALUES (99, 'forged')",
     "UPDATE harvest.identity SET id = gen_random_uuid()",
     "UPDATE harvest.event SET kind = 'nothing'",
     "SELECT setval(pg_get_serial_sequence('outbox', 'id'), 1)",
