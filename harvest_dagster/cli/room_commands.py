@@ -28,6 +28,7 @@ from harvest_dagster.work.led import Led
 from harvest_dagster.work.room import Call, Room, Verb, rooms
 from harvest_dagster.work.runner import Runner
 from harvest_dagster.work.status import read_work_status
+from harvest_dagster.work.verbs import verbs_of
 
 _EVENTS = 5
 _Given = Mapping[str, Any]
@@ -48,7 +49,7 @@ def group_of(room: Room) -> click.Group:
     group = click.Group(room.word, help=f"Run, see and operate what is led as {room.word}.")
     group.add_command(_run(room))
     group.add_command(_status(room))
-    for verb in room.verbs:
+    for verb in verbs_of(room):
         group.add_command(_verb(room, verb))
     return group
 

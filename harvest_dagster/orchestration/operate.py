@@ -19,14 +19,14 @@ from harvest_dagster.orchestration.checks import TICK, LedResource
 from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.orchestration.operate_outbox import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.orchestration.operate_parked import DISCARD, REQUEUE
-from harvest_dagster.orchestration.operate_pump import PUMP
+from harvest_dagster.orchestration.operate_stash import STASH
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.refusals import told
 from harvest_dagster.text import one_line, printable
 from harvest_dagster.work.room import Call, Did, Room, Verb
 from harvest_dagster.work.verbs import verbs_of
 
-_ACTIONS: tuple[Action[Any], ...] = (REQUEUE, DISCARD, CREATE_OUTBOX, MIGRATE, PUMP)
+_ACTIONS: tuple[Action[Any], ...] = (REQUEUE, DISCARD, CREATE_OUTBOX, MIGRATE, STASH)
 
 
 def operator_jobs(names: Names) -> list[dg.JobDefinition]:

@@ -91,7 +91,9 @@ def test_help(run: Run) -> None:
     assert "--name TEXT" in shown
     assert "What it is called. [default: clock]" in shown
     assert "--stop-seconds" in shown
-    assert "Ask the leader to resign." in run("--help").output
+    shown = run("--help").output
+    assert "Ask the leader to resign." in shown
+    assert all(f"\n  {name} " in shown for name in ("resign", "run", "status"))
 
 
 def test_seen_beside_an_outbox(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:

@@ -272,26 +272,26 @@ def test_migrate_tells_what_is_left(press: Press) -> None:
     assert why(press("migrate", table="missing")).startswith("there is no table missing")
 
 
-def test_pump_lines(press: Press, stashed: Stashed) -> None:
+def test_stash_lines(press: Press, stashed: Stashed) -> None:
     """Lines that are given in the Launchpad are stashed, and counted."""
-    assert facts(press("pump", lines=LINES))["did"] == "stashed 2 messages into outbox"
+    assert facts(press("stash", lines=LINES))["did"] == "stashed 2 messages into outbox"
     assert stashed() == MESSAGES
 
 
-def test_pump_file(press: Press, stashed: Stashed, tmp_path: Path) -> None:
+def test_stash_file(press: Press, stashed: Stashed, tmp_path: Path) -> None:
     """So are those of a file, in as many transactions as it takes."""
     file = tmp_path / "lines.jsonl"
     wanted = [Message("t", str(n), n) for n in range(25)]
     lines = (json.dumps({"topic": "t", "key": str(n), "value": n}) for n in range(25))
     file.write_text("\n".join(lines))
-    assert facts(press("pump", path=str(file), batch=10))["messages"] == 25
+    assert facts(press("stash", path=str(file), batch=10))["messages"] == 25
     assert stashed() == wanted
 
 
-def test_pump_bad_lines(press: Press, stashed: Stashed) -> None:
+def test_stash_bad_lines(press: Press, stashed: Stashed) -> None:
     """Every bad line is told by its number, also for what the table takes, and none is stashed."""
     bad = '{"topic": "t", "key": "' + "x" * 101 + '", "value": 1}'
-    said = why(press("pump", table="goharvest_outbox", lines=f"{LINES}no\n{LINES}{bad}\n{{}}\n"))
+    said = why(press("stash", table="goharvest_outbox", lines=f"{LINES}no\n{LINES}{bad}\n{{}}\n"))
     assert said.startswith("nothing was stashed: line 4: not JSON")
     assert "; line 8: key: " in said
     assert said.endswith("; line 9: topic: missing")
@@ -307,9 +307,9 @@ def test_pump_bad_lines(press: Press, stashed: Stashed) -> None:
         ({"path": "/no/such.jsonl"}, "/no/such.jsonl can't be read where this run runs: No such"),
     ],
 )
-def test_pump_refusals(press: Press, config: dict[str, Any], said: str) -> None:
+def test_stash_refusals(press: Press, config: dict[str, Any], said: str) -> None:
     """What can't be read, or is unclear, is told."""
-    assert why(press("pump", **config)).startswith(said)
+    assert why(press("stash", **config)).startswith(said)
 
 
 def test_a_missing_schema_is_told(place: Place, press: Press) -> None:

@@ -19,7 +19,7 @@ from harvest_dagster.orchestration import (
 )
 from harvest_dagster.work.room import AssetText, CheckText
 
-VERBS = ("create_outbox", "discard", "migrate", "pump", "remark", "requeue", "resign", "tour")
+VERBS = ("create_outbox", "discard", "migrate", "remark", "requeue", "resign", "stash", "tour")
 
 
 def test_two_harvests_in_one_location() -> None:

@@ -12,7 +12,7 @@ from harvest_dagster.orchestration import HarvestResource
 from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import op_name, operator_jobs
 
-VERBS = ["resign", "remark", "requeue", "discard", "create_outbox", "migrate", "pump"]
+VERBS = ["resign", "remark", "requeue", "discard", "create_outbox", "migrate", "stash"]
 
 
 def test_names() -> None:

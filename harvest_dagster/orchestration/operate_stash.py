@@ -22,7 +22,7 @@ _MOST_BAD = 20
 _EXAMPLE = '{"topic": "orders", "key": "7", "value": {"total": 12.5}}'
 
 
-class Pump(dg.Config):
+class StashLines(dg.Config):
     """Which messages, and how many in a transaction."""
 
     lines: str | None = Field(
@@ -34,7 +34,7 @@ class Pump(dg.Config):
     batch: int = Field(default=10_000, description="messages a transaction, 1 or more")
 
 
-def _pump(call: HarvestCall, config: Pump) -> Did:
+def _stash(call: HarvestCall, config: StashLines) -> Did:
     if (config.lines is None) == (config.path is None) or config.batch < 1:
         raise HarvestStateError(
             f"nothing was stashed: give `lines`, as {_EXAMPLE}, or the `path` of a file of such"
@@ -43,12 +43,12 @@ def _pump(call: HarvestCall, config: Pump) -> Did:
     size = load_settings().max_message_bytes
     outbox = Outbox.named(str(call.table), max_message_bytes=size)
     _refuse_bad(call, config, outbox)
-    count = _stash(call, config, outbox)
+    count = _in_batches(call, config, outbox)
     said = f"stashed {count:,} messages into {call.table}"
     return Did([said], {"messages": count, "messages a transaction": config.batch})
 
 
-def _refuse_bad(call: HarvestCall, config: Pump, outbox: Outbox) -> None:
+def _refuse_bad(call: HarvestCall, config: StashLines, outbox: Outbox) -> None:
     """Look at every line before any is stashed."""
     with _opened(config) as lines, call.looking() as connection:
         found = [*islice(bad_lines(connection, lines, outbox), _MOST_BAD + 1)]
@@ -57,7 +57,7 @@ def _refuse_bad(call: HarvestCall, config: Pump, outbox: Outbox) -> None:
         raise MessageError(f"nothing was stashed: {'; '.join(found[:_MOST_BAD])}{more}")
 
 
-def _stash(call: HarvestCall, config: Pump, outbox: Outbox) -> int:
+def _in_batches(call: HarvestCall, config: StashLines, outbox: Outbox) -> int:
     count = 0
     with _opened(config) as lines, call.unhurried() as connection:
         try:
@@ -70,7 +70,7 @@ def _stash(call: HarvestCall, config: Pump, outbox: Outbox) -> int:
 
 
 @contextmanager
-def _opened(config: Pump) -> Iterator[Iterable[str]]:
+def _opened(config: StashLines) -> Iterator[Iterable[str]]:
     if config.path is None:
         yield StringIO(config.lines)
         return
@@ -85,10 +85,10 @@ def _opened(config: Pump) -> Iterator[Iterable[str]]:
         yield file
 
 
-PUMP = Action(
-    "pump",
+STASH = Action(
+    "stash",
     "Stashes messages that are given as JSON lines, as `harvest stash` does. Bad lines are told by"
     " their numbers, and then nothing is stashed.",
-    Pump,
-    _pump,
+    StashLines,
+    _stash,
 )
