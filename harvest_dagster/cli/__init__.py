@@ -20,7 +20,7 @@ from harvest_dagster.cli.room_commands import groups
 from harvest_dagster.cli.stash import stash
 from harvest_dagster.cli.status import status
 from harvest_dagster.errors import HarvestError
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import printable
 
 _INTERRUPTED = 130
@@ -35,7 +35,7 @@ class _Group(click.Group):
         except HarvestError as error:
             _fail(str(error))
         except psycopg.Error as error:
-            _fail(f"PostgreSQL: {told(error)}{_advice(error)}")
+            _fail(f"PostgreSQL: {explained(error)}{_advice(error)}")
         except BrokenPipeError:
             # Whoever read our output has gone; the interpreter must not write to it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -52,7 +52,7 @@ from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.connect import UNAVAILABLE
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line
 
 _LOGGER = logging.getLogger("harvest_dagster.election")
@@ -174,7 +174,7 @@ class Candidate:
                     within_seconds=_REACH_SECONDS,
                 )
         except UNAVAILABLE as error:
-            self._trouble.report("postgres", f"PostgreSQL: {told(error)}")
+            self._trouble.report("postgres", f"PostgreSQL: {explained(error)}")
             return False
         except UnreachableError as error:
             self._trouble.report("kafka", str(error))

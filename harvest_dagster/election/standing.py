@@ -86,7 +86,7 @@ class Standing:
         try:
             self._group.poll(seconds)
         except KafkaException as error:
-            self._trouble.report("kafka", f"Kafka: {kafka_refusals.told(error)}")
+            self._trouble.report("kafka", f"Kafka: {kafka_refusals.explained(error)}")
             if is_topic_gone(error):
                 self._leave = NO_TOPIC
 
@@ -126,7 +126,7 @@ class Standing:
         if is_expelled(error):
             self._fence(self._terms.shards(), EXPELLED)
         if not is_rebalance(error):
-            self._trouble.report("kafka", f"no proof from Kafka: {kafka_refusals.told(error)}")
+            self._trouble.report("kafka", f"no proof from Kafka: {kafka_refusals.explained(error)}")
 
     def _schedule(self, *, proved: bool) -> None:
         self._failures = 0 if proved else self._failures + 1
@@ -187,7 +187,7 @@ class Standing:
             self._trouble.report("lock", "a write of the last leader still holds the lease")
             return False
         except UNAVAILABLE as error:
-            self._trouble.report("postgres", f"PostgreSQL: {refusals.told(error)}")
+            self._trouble.report("postgres", f"PostgreSQL: {refusals.explained(error)}")
             self._make_room()
             return False
         except RivalError as error:

@@ -16,7 +16,7 @@ from harvest_dagster.errors import ConfigError
 from harvest_dagster.errors import KafkaError as OurKafkaError
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
 from harvest_dagster.harvest.late_end import Ear
-from harvest_dagster.kafka.refusals import told
+from harvest_dagster.kafka.refusals import explained
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.postgres.connect import connect as open_connection
 
@@ -108,7 +108,7 @@ class Clients:
         except KafkaException as failure:
             self.close()
             raise OurKafkaError(
-                f"Kafka did not hand over the transactions: {told(failure)}"
+                f"Kafka did not hand over the transactions: {explained(failure)}"
             ) from failure
 
     def close(self) -> None:

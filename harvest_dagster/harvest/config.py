@@ -121,7 +121,7 @@ class _Checked(BaseModel):
         try:
             return handler(given)
         except ValidationError as error:
-            fault = _told(error, cls, _origin(info).names)
+            fault = _faults(error, cls, _origin(info).names)
         # Outside of the except, so that not even the error's context has the values.
         raise ConfigError(fault)
 
@@ -264,7 +264,7 @@ def _origin(info: ValidationInfo) -> Origin:
     return info.context if isinstance(info.context, Origin) else Origin({}, RECORDS)
 
 
-def _told(error: ValidationError, model: type[BaseModel], names: Mapping[str, str]) -> str:
+def _faults(error: ValidationError, model: type[BaseModel], names: Mapping[str, str]) -> str:
     """Return each fault as its field and what may stand there; never the value."""
     told = {}
     for fault in error.errors(include_input=False, include_context=False, include_url=False):

@@ -42,7 +42,7 @@ from harvest_dagster.harvest.tour import Totals, Tour
 from harvest_dagster.harvest.trim import Trimmer
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.work.runner import Observer, Runner
 
 _log = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class Harvest:
                 with connect(self.config, "meter") as connection:
                     self.backlog = read_backlog(connection, table)
             except psycopg.Error as error:
-                _log.warning("the backlog could not be read: %s", told(error))
+                _log.warning("the backlog could not be read: %s", explained(error))
                 continue
             for shard in self.shards:
                 self._observer.tell(MeterRead(self._stats(shard, self.backlog, before)))

@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from harvest_dagster.errors import KafkaError
 from harvest_dagster.harvest.purge import Purger
-from harvest_dagster.kafka.refusals import told
+from harvest_dagster.kafka.refusals import explained
 from harvest_dagster.ledger.fence import Fence, fenced
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.text import printable
@@ -63,9 +63,10 @@ def committed_batch(group: Consumer, place: TopicPartition) -> int | None:
     try:
         (found,) = group.committed([place], timeout=_COMMITTED_SECONDS)
     except KafkaException as failure:
-        raise KafkaError(f"Kafka did not tell what was published: {told(failure)}") from failure
+        fault = explained(failure)
+        raise KafkaError(f"Kafka did not tell what was published: {fault}") from failure
     if found.error is not None:
-        raise KafkaError(f"Kafka did not tell what was published: {told(found.error)}")
+        raise KafkaError(f"Kafka did not tell what was published: {explained(found.error)}")
     if found.offset < 0:
         return None
     if found.metadata != place.metadata:

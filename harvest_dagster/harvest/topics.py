@@ -19,7 +19,7 @@ from confluent_kafka.admin._topic import TopicDescription
 
 from harvest_dagster.errors import KafkaError
 from harvest_dagster.harvest.rejections import TOPIC_FAULTS
-from harvest_dagster.kafka.refusals import told
+from harvest_dagster.kafka.refusals import explained
 from harvest_dagster.outbox.record import is_topic
 
 _ASK_SECONDS = 10.0
@@ -100,13 +100,14 @@ class TopicBook:
         try:
             error = self._producer.list_topics(topic, self._ask_seconds).topics[topic].error
         except KafkaException as failure:
-            raise KafkaError(f"Kafka did not tell of topic {topic}: {told(failure)}") from failure
+            why = explained(failure)
+            raise KafkaError(f"Kafka did not tell of topic {topic}: {why}") from failure
         fault = None if error is None else error.str()
         if fault is None and topic in self.held:
             try:
                 fault = forbidden(self._admin, [topic], self._ask_seconds).get(topic)
             except KafkaException as failure:
-                fault = told(failure)
+                fault = explained(failure)
         if fault is None:
             self._good.add(topic)
             self.held.pop(topic, None)

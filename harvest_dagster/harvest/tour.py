@@ -240,7 +240,7 @@ def _remark(failure: BaseException) -> RemarkError:
     if isinstance(failure, RemarkError):
         return failure
     if isinstance(failure, psycopg.Error):
-        return RemarkError(refusals.told(failure))
+        return RemarkError(refusals.explained(failure))
     if isinstance(failure, KafkaException):
-        return RemarkError(kafka_refusals.told(failure))
+        return RemarkError(kafka_refusals.explained(failure))
     return RemarkError(one_line(failure))

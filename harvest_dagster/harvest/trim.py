@@ -15,7 +15,7 @@ import psycopg
 from harvest_dagster.clock import Deadline
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.postgres.statements import statements
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Trimmer:
             if not self._portions():
                 return
         except psycopg.Error as error:
-            _log.warning("what is too old could not be removed: %s", told(error))
+            _log.warning("what is too old could not be removed: %s", explained(error))
         self._next = time.monotonic() + self._every_seconds
 
     def _portions(self) -> bool:

@@ -29,8 +29,8 @@ _ADVICE = {
 }
 
 
-def told(error: KafkaError | KafkaException) -> str:
-    """Tell it in a line; librdkafka quotes neither passwords nor keys."""
+def explained(error: KafkaError | KafkaException) -> str:
+    """Return the fault and what to do, in a line; librdkafka quotes no passwords or keys."""
     fault: KafkaError = error.args[0] if isinstance(error, KafkaException) else error
     # Without the milliseconds behind it, the same trouble reads the same each time.
     said = printable(" ".join(str(fault.str()).partition(" (after ")[0].split()))

@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import KafkaError
-from harvest_dagster.kafka.refusals import is_refusal, told
+from harvest_dagster.kafka.refusals import explained, is_refusal
 from harvest_dagster.kafka.settings import client_settings, make
 
 _REQUEST_SECONDS = 5.0
@@ -64,7 +64,7 @@ class _Cluster:
                 raise KafkaError(
                     f"not allowed to see the topic {topic}: {self._grant(topic, 'Describe')}"
                 ) from None
-            raise KafkaError(f"Kafka did not tell of topic {topic}: {told(error)}") from None
+            raise KafkaError(f"Kafka did not tell of topic {topic}: {explained(error)}") from None
         return len(found.partitions)
 
     def create(self, topic: str, partitions: int) -> bool:
@@ -81,7 +81,7 @@ class _Cluster:
                     f" `{self.command(topic, partitions, '--create')}`, or"
                     f" {self._grant(topic, 'Create')}"
                 ) from None
-            raise KafkaError(f"Kafka refused to create topic {topic}: {told(error)}") from None
+            raise KafkaError(f"Kafka refused to create topic {topic}: {explained(error)}") from None
         return True
 
     def pause(self, trouble: str) -> None:
@@ -110,13 +110,13 @@ class _Cluster:
             except KafkaException as error:
                 if not _passing(error):
                     raise
-                self.pause(self._cause() or told(error))
+                self.pause(self._cause() or explained(error))
 
     def _cause(self) -> str | None:
         """Return what the client said of its connections, which a timed-out request does not."""
         self._admin.poll(0)
         telling = [c for c in self._causes if c.code() != ErrorCode._ALL_BROKERS_DOWN]  # noqa: SLF001
-        return told(telling[-1]) if telling else None
+        return explained(telling[-1]) if telling else None
 
     def _is_refused(self) -> bool:
         return any(map(is_refusal, self._causes))

@@ -101,7 +101,7 @@ class Logbook:
             with connect(url, f"{lease.name} events") as connection:
                 found = read_events(connection, lease.name, (), since, _MOST_EVENTS)
         except psycopg.Error as error:
-            self._log.warning(f"the events could not be read: {refusals.told(error)}")
+            self._log.warning(f"the events could not be read: {refusals.explained(error)}")
             return []
         new = [event for event in reversed(found) if event.id > self._seen]
         self._seen = max((event.id for event in new), default=self._seen)
@@ -132,5 +132,5 @@ def explained(what: str) -> Iterator[None]:
     try:
         yield
     except (HarvestError, psycopg.Error) as error:
-        cause = refusals.told(error) if isinstance(error, psycopg.Error) else one_line(error)
+        cause = refusals.explained(error) if isinstance(error, psycopg.Error) else one_line(error)
         raise dg.Failure(f"{cause} ({what})", allow_retries=False) from None

@@ -21,7 +21,7 @@ from harvest_dagster.orchestration.operate_outbox import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.orchestration.operate_parked import DISCARD, REQUEUE
 from harvest_dagster.orchestration.operate_stash import STASH
 from harvest_dagster.postgres.connect import connect
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line, printable
 from harvest_dagster.work.room import Call, Did, Room, Verb
 from harvest_dagster.work.verbs import verbs_of
@@ -115,7 +115,7 @@ def _explained(names: Names) -> Iterator[None]:
     except ValidationError as error:
         cause = "; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors())
     except psycopg.Error as error:
-        cause = f"PostgreSQL: {told(error)}{_advice(names, error)}"
+        cause = f"PostgreSQL: {explained(error)}{_advice(names, error)}"
     else:
         return
     raise dg.Failure(cause, allow_retries=False) from None

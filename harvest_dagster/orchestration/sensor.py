@@ -24,7 +24,7 @@ from harvest_dagster.orchestration.report import AssetEvent, Reporter
 from harvest_dagster.orchestration.supervise import Step, Supervisor
 from harvest_dagster.orchestration.topics import TopicCounts
 from harvest_dagster.postgres.connect import connect
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line, printable
 from harvest_dagster.work.described import assets_of, blind, facts_of, judged, nobody_stands
 from harvest_dagster.work.led import Led
@@ -70,7 +70,7 @@ def led_sensor(
         try:
             return _tick(context, names, room, op, more)
         except (HarvestError, psycopg.Error) as error:
-            said = told(error) if isinstance(error, psycopg.Error) else one_line(error)
+            said = explained(error) if isinstance(error, psycopg.Error) else one_line(error)
             return _blind(context, names, room, said)
 
     return leader
@@ -96,7 +96,7 @@ def _tick(
     status, events = _seen(room, led, reporter)
     supervisor = Supervisor(context.instance, names, candidacy, status, op)
     steps = [supervisor.step(shard) for shard in range(led.candidate.shards)]
-    line = told_tick(steps, room.about(status), candidacy.troubles)
+    line = line_of_tick(steps, room.about(status), candidacy.troubles)
     return _result(line, steps, [*chain(events, more(led, reporter))], reporter)
 
 
@@ -148,7 +148,7 @@ def telling(where: "InstanceRef | None", names: Names, name: str) -> Callable[[]
     return tell
 
 
-def told_tick(steps: Sequence[Step], about: str, troubles: Sequence[str]) -> str:
+def line_of_tick(steps: Sequence[Step], about: str, troubles: Sequence[str]) -> str:
     """Write what a tick saw in a line, whatever leaders and topics are called."""
     said = "; ".join(
         step.line if len(steps) == 1 else f"shard {number}: {step.line}"

@@ -29,7 +29,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from harvest_dagster.config import load_settings
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.postgres.connect import connect
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,7 +116,7 @@ def _connect(base: str) -> Connection:
         return _again(connect, base, "storage")
     except psycopg.OperationalError as error:
         _refuse(
-            f"PostgreSQL, where Dagster keeps its runs: {told(error)}:"
+            f"PostgreSQL, where Dagster keeps its runs: {explained(error)}:"
             " start the one of this machine with `harvest dev up`, or see to yours"
         )
 

@@ -25,7 +25,7 @@ def stash_lines(
     """Stash the messages of all lines in the caller's transaction; return how many."""
     reader = LineReader(lines)
     try:
-        return stash(connection, _told(reader, on_message), outbox=outbox)
+        return stash(connection, _announced(reader, on_message), outbox=outbox)
     except MessageError as error:
         raise MessageError(f"line {reader.number}: {error}; nothing was stashed") from None
     except UnicodeDecodeError as error:
@@ -65,7 +65,7 @@ def bad_lines(
             yield _undecoded(reader, error)
 
 
-def _told(messages: Iterable[Message], on_message: Callable[[], object]) -> Iterator[Message]:
+def _announced(messages: Iterable[Message], on_message: Callable[[], object]) -> Iterator[Message]:
     for message in messages:
         on_message()
         yield message

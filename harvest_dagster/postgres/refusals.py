@@ -32,8 +32,8 @@ _ADVICE = {
 }
 
 
-def told(error: psycopg.Error) -> str:
-    """Tell it in a line; libpq quotes neither passwords nor keys."""
+def explained(error: psycopg.Error) -> str:
+    """Return the fault and what to do, in a line; libpq quotes neither passwords nor keys."""
     said = one_line(error)
     for pattern, advice in _ADVICE.items():
         if re.search(pattern, said):

@@ -34,7 +34,7 @@ from harvest_dagster.errors import FencedError, HarvestStateError
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import Lease, LeaseRow
 from harvest_dagster.postgres.connect import PATIENT, Patience, connect
-from harvest_dagster.postgres.refusals import told
+from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.work import tours
 from harvest_dagster.work.led import Led, Work, done
 from harvest_dagster.work.tours import Word
@@ -158,7 +158,7 @@ class Delegate:
                 with self._connect("watch", _PATIENCE) as connection:
                     self._hear(connection)
             except psycopg.Error as error:
-                _log.warning("the lease could not be read: %s", told(error))
+                _log.warning("the lease could not be read: %s", explained(error))
                 self._ended.wait(_WATCH_SECONDS)
         with suppress(psycopg.Error), self._connect("watch", _PATIENCE) as connection:
             self._tell(connection, ended=True)

@@ -51,7 +51,9 @@ def harvest(monkeypatch: pytest.MonkeyPatch) -> Harvest:
     return leading(monkeypatch, 1, [0])
 
 
-def told(caplog: pytest.LogCaptureFixture, harvest: Harvest, *events: Any, **how: Any) -> list[str]:
+def logged_of(
+    caplog: pytest.LogCaptureFixture, harvest: Harvest, *events: Any, **how: Any
+) -> list[str]:
     """What is logged of events."""
     live = Live(harvest, logs_figures=how.get("logs_figures", True))
     with caplog.at_level(logging.INFO, "harvest_dagster"):
@@ -63,27 +65,27 @@ def told(caplog: pytest.LogCaptureFixture, harvest: Harvest, *events: Any, **how
 def test_figures(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
     """Figures are logged when they are read."""
     said = "leader, epoch 7 | 12,031/s | backlog 1,234 | 340 in flight | oldest 1.2 s"
-    assert told(caplog, harvest, MeterRead(STATS)) == [said]
+    assert logged_of(caplog, harvest, MeterRead(STATS)) == [said]
 
 
 def test_same_figures(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
     """Figures that have not changed are not logged again, however old the oldest record gets."""
     older = MeterRead(replace(STATS, oldest_seconds=9.0, rate=0.0))
-    assert len(told(caplog, harvest, MeterRead(STATS), older, older)) == 1
+    assert len(logged_of(caplog, harvest, MeterRead(STATS), older, older)) == 1
     caplog.clear()
     moved = MeterRead(replace(STATS, published=101))
-    assert len(told(caplog, harvest, MeterRead(STATS), older, moved)) == 2
+    assert len(logged_of(caplog, harvest, MeterRead(STATS), older, moved)) == 2
 
 
 def test_nothing_to_do(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
     """Of an outbox in which nothing waits nothing is logged."""
     nothing = replace(STATS, published=0, in_flight=0, backlog=0)
-    assert told(caplog, harvest, MeterRead(nothing)) == []
+    assert logged_of(caplog, harvest, MeterRead(nothing)) == []
 
 
 def test_figures_that_are_shown(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
     """Where a live line shows the figures they are not logged as well."""
-    assert told(caplog, harvest, MeterRead(STATS), logs_figures=False) == []
+    assert logged_of(caplog, harvest, MeterRead(STATS), logs_figures=False) == []
 
 
 def test_line(harvest: Harvest) -> None:

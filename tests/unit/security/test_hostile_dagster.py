@@ -9,7 +9,7 @@ from harvest_dagster.harvest.status import ParkedCount
 from harvest_dagster.orchestration.checks import evaluation
 from harvest_dagster.orchestration.logbook import described
 from harvest_dagster.orchestration.names import Names
-from harvest_dagster.orchestration.sensor import told_tick
+from harvest_dagster.orchestration.sensor import line_of_tick
 from harvest_dagster.orchestration.supervise import Step
 from tests.support.hostile import TEXTS
 from tests.support.statuses import event, lease, status, tour, verdicts
@@ -23,7 +23,8 @@ def test_each_is_a_line(text: str) -> None:
         leases=[lease(holder=text)],
         parked=ParkedCount(1, 1, {text: 1}),
     )
-    assert told_tick([Step(f"standing by, {text} leads")], ROOM.about(seen), [text]).isprintable()
+    steps = [Step(f"standing by, {text} leads")]
+    assert line_of_tick(steps, ROOM.about(seen), [text]).isprintable()
     names = Names("harvest")
     for verdict in verdicts(seen, 1):
         assert (evaluation(names, verdict).description or "").isprintable()

@@ -24,13 +24,13 @@ from harvest_dagster.errors import ConfigError, HarvestError, MessageError
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.metrics import HarvestCollector
-from harvest_dagster.kafka.refusals import told as kafka_told
+from harvest_dagster.kafka.refusals import explained as explained_by_kafka
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox.lines import LineReader
 from harvest_dagster.postgres.names import TableName, quoted
-from harvest_dagster.postgres.refusals import told as postgres_told
+from harvest_dagster.postgres.refusals import explained as explained_by_postgres
 from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.text import one_line, printable
 from tests.support.hostile import TEXTS
@@ -118,8 +118,8 @@ def test_events_as_json(text: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_errors(text: str) -> None:
     """What PostgreSQL and Kafka say of a text is one line, however they quote it."""
     assert one_line(HarvestError(text)).isprintable()
-    assert postgres_told(psycopg.OperationalError(text)).isprintable()
-    assert kafka_told(KafkaError(KafkaError._FAIL, text)).isprintable()  # noqa: SLF001 - the client's own code
+    assert explained_by_postgres(psycopg.OperationalError(text)).isprintable()
+    assert explained_by_kafka(KafkaError(KafkaError._FAIL, text)).isprintable()  # noqa: SLF001 - the client's own code
 
 
 def test_nothing_is_hidden(text: str) -> None:
