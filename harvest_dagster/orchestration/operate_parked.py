@@ -70,7 +70,7 @@ def _choice(call: HarvestCall, config: Chosen) -> Choice:
 
 
 def _listed(records: Sequence[Parked]) -> Iterator[str]:
-    """Tell of each record, many in one entry of the log, which would grow too long otherwise."""
+    """Write each record down, many in one entry of the log, which would grow too long otherwise."""
     for first in range(0, len(records), _RECORDS_A_LINE):
         some = records[first : first + _RECORDS_A_LINE]
         told = (printable(f"{r.id}, topic {r.topic}, key {_key(r)}: {r.reason}") for r in some)

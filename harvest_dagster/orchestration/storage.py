@@ -22,7 +22,6 @@ import click
 import dagster as dg
 import psycopg
 from dagster_postgres.storage import DagsterPostgresStorage
-from dagster_postgres.utils import get_token_provider_from_config, pg_url_from_config
 from psycopg import sql
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
@@ -52,7 +51,7 @@ class HarvestStorage(DagsterPostgresStorage):
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
-        """Tell what `dagster.yaml` may say: all that dagster-postgres takes, and a database."""
+        """Return what `dagster.yaml` may say: all that dagster-postgres takes, and a database."""
         known: Any = DagsterPostgresStorage.config_type()
         named = dg.Field(dg.StringSource, is_required=False, default_value=DATABASE)
         return {**known, "database": named}
@@ -60,21 +59,16 @@ class HarvestStorage(DagsterPostgresStorage):
     @classmethod
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
-    ) -> HarvestStorage:
+    ) -> Any:  # noqa: ANN401 - dagster-postgres makes one of its own class
         """Make the storage, its database first if that is missing."""
         given: Any = {key: value for key, value in config_value.items() if key != "database"}
         if not {"postgres_url", "postgres_db"} & given.keys():
             given["postgres_url"] = _url(config_value["database"])
-        return cls(
-            pg_url_from_config(given),
-            given["should_autocreate_tables"],
-            inst_data,
-            get_token_provider_from_config(given),
-        )
+        return super().from_config_value(inst_data, given)
 
 
 def _url(database: str) -> str:
-    """Tell SQLAlchemy's URL of the database, which is there by then."""
+    """Return SQLAlchemy's URL of the database, which is there by then."""
     try:
         base = load_settings().postgres_url()
     except ConfigError as error:
