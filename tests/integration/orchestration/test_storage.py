@@ -43,7 +43,8 @@ def storage(**config: Any) -> HarvestStorage:
     """Make the storage as Dagster does, from what `dagster.yaml` says."""
     said = process_config(resolve_to_config_type(HarvestStorage.config_type()), config)
     assert said.value is not None, said.errors
-    return HarvestStorage.from_config_value(None, said.value)
+    made: HarvestStorage = HarvestStorage.from_config_value(None, said.value)
+    return made
 
 
 def test_its_database_is_made_beside_the_harvests(
