@@ -22,13 +22,13 @@ from pydantic.fields import FieldInfo
 
 from harvest_dagster.cli import main
 from harvest_dagster.config import PROJECT_FILE, Settings
-from harvest_dagster.harvest import events
+from harvest_dagster.harvest import leader_events as events
+from harvest_dagster.harvest.backlog_metrics import HarvestCollector
 from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits
 from harvest_dagster.harvest.durations import format_duration
 from harvest_dagster.harvest.goharvest_limits import GoharvestLimits
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.harvesting import FIGURES
-from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.harvest.reaper_yaml import NAMES
 from harvest_dagster.orchestration import (
     HarvestResource,

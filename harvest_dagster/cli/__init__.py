@@ -12,8 +12,8 @@ import psycopg
 from harvest_dagster.cli.demo import demo
 from harvest_dagster.cli.dev import dev
 from harvest_dagster.cli.history import history
-from harvest_dagster.cli.lease import lease
-from harvest_dagster.cli.parked import parked
+from harvest_dagster.cli.lease_commands import lease
+from harvest_dagster.cli.parked_commands import parked
 from harvest_dagster.cli.pump import pump
 from harvest_dagster.cli.reap import reap
 from harvest_dagster.cli.room_commands import groups
@@ -26,7 +26,7 @@ from harvest_dagster.text import printable
 _INTERRUPTED = 130
 
 
-class _Group(click.Group):
+class _CommandLine(click.Group):
     """Prints what went wrong as one line, and keeps tracebacks for bugs."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
@@ -45,7 +45,7 @@ class _Group(click.Group):
             sys.exit(_INTERRUPTED)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="harvest-dagster")
 def main() -> None:
     """Messages from PostgreSQL to Kafka: stashed in your transaction, out once and in order.

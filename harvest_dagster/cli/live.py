@@ -6,8 +6,8 @@ import logging
 
 from harvest_dagster.cli.console import Console
 from harvest_dagster.clock import Deadline, now
-from harvest_dagster.harvest.events import Event, MeterRead, Stats
 from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.leader_events import Event, MeterRead, Stats
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.work.led import added, done
 from harvest_dagster.work.runner import Runner

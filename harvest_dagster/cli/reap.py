@@ -11,10 +11,10 @@ from harvest_dagster.cli.live import Live
 from harvest_dagster.cli.run import Program, run, run_options
 from harvest_dagster.cli.shared_options import outbox_option, postgres_option
 from harvest_dagster.config import load_settings
+from harvest_dagster.harvest.backlog_metrics import HarvestCollector
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.heap import settle_heap
-from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.harvest.reaper_yaml import Reaper, load_reaper_yaml
 
 

@@ -25,7 +25,8 @@ from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.harvest.batch import Key
 from harvest_dagster.harvest.clients import connect
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.events import (
+from harvest_dagster.harvest.harvesting import Harvesting
+from harvest_dagster.harvest.leader_events import (
     Event,
     Handler,
     HandlerThread,
@@ -36,7 +37,6 @@ from harvest_dagster.harvest.events import (
     MeterRead,
     Stats,
 )
-from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.harvest.meter import Backlog, read_backlog
 from harvest_dagster.harvest.tour import Totals, Tour
 from harvest_dagster.harvest.trim import Trimmer

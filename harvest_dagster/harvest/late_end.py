@@ -27,7 +27,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from harvest_dagster.kafka.logs import LOGGER
+from harvest_dagster.kafka.client_logs import LOGGER
 
 _LOST = frozenset({"FAIL", "REQTMOUT"})
 """What librdkafka calls the lines about a connection that is gone, and a request that timed out."""

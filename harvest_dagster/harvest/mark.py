@@ -27,8 +27,8 @@ import psycopg
 from harvest_dagster.harvest.batch import Batch, Key, Row, as_multirange
 from harvest_dagster.harvest.gaps import GapWatch
 from harvest_dagster.harvest.stage import RejectedError, Round
-from harvest_dagster.harvest.table import Statements
-from harvest_dagster.harvest.topics import TopicBook
+from harvest_dagster.harvest.table_statements import Statements
+from harvest_dagster.harvest.topic_book import TopicBook
 from harvest_dagster.ledger.fence import Fence
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.text import printable

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from harvest_dagster.harvest.batch import Row
-from harvest_dagster.harvest.table import Statements
+from harvest_dagster.harvest.table_statements import Statements
 from harvest_dagster.ledger.fence import Fence
 from harvest_dagster.text import printable
 

@@ -31,7 +31,7 @@ from harvest_dagster.harvest.batch import Batch, Row, headers_of
 from harvest_dagster.harvest.clients import Clients
 from harvest_dagster.harvest.rejections import REJECTIONS, TOPIC_FAULTS, refuse_wrong_clock
 from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
-from harvest_dagster.harvest.topics import forbidden
+from harvest_dagster.harvest.topic_book import forbidden
 
 _KEEP_ALIVE_SECONDS = 3600.0
 """A group's offsets expire when nobody commits them for days, so an idle leader repeats them."""

@@ -14,7 +14,7 @@ import psycopg
 
 from harvest_dagster.harvest.batch import Batch
 from harvest_dagster.harvest.stage import Round
-from harvest_dagster.harvest.table import Statements
+from harvest_dagster.harvest.table_statements import Statements
 from harvest_dagster.ledger.fence import Fence
 
 _FEW = 100

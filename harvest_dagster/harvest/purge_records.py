@@ -16,7 +16,7 @@ from psycopg.pq import ExecStatus
 from psycopg.sql import Literal
 
 from harvest_dagster.harvest.batch import Sent
-from harvest_dagster.harvest.table import Statements
+from harvest_dagster.harvest.table_statements import Statements
 from harvest_dagster.ledger.fence import Fence
 
 _NAME = b"purge_records"

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.events import KINDS
 from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.harvest.judging import CHECKS, inspect, judge
+from harvest_dagster.harvest.leader_events import KINDS
 from harvest_dagster.harvest.status import Status, read_status
 from harvest_dagster.harvest.verbs import REMARK
 from harvest_dagster.postgres.names import TableName

@@ -30,8 +30,8 @@ from harvest_dagster.harvest.recover import (
     recover,
 )
 from harvest_dagster.harvest.stage import Round
-from harvest_dagster.harvest.table import Sharding, Statements, statements_for
-from harvest_dagster.harvest.topics import TopicBook
+from harvest_dagster.harvest.table_statements import Sharding, Statements, statements_for
+from harvest_dagster.harvest.topic_book import TopicBook
 from harvest_dagster.ledger.fence import Fence
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.names import TableName

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.kafka.logs import LOGGER
+from harvest_dagster.kafka.client_logs import LOGGER
 
 _SECRET = re.compile(
     r"password|passphrase|secret|jaas|credential|token(?!\.endpoint)|user\.info|[._](key|pem)$"

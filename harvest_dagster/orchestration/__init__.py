@@ -5,8 +5,8 @@ from harvest_dagster.orchestration.checks import harvest_checks
 from harvest_dagster.orchestration.component import OutboxComponent
 from harvest_dagster.orchestration.definitions import harvest_definitions, led_definitions
 from harvest_dagster.orchestration.led_resource import led_resource
-from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import operator_jobs
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.resources import (
     HarvestResource,
     KafkaResource,
@@ -15,7 +15,7 @@ from harvest_dagster.orchestration.resources import (
 )
 from harvest_dagster.orchestration.sensor import leader_sensor
 from harvest_dagster.orchestration.stashing import Repeat, stash_key, stash_report
-from harvest_dagster.orchestration.tour import tour_job
+from harvest_dagster.orchestration.tour_job import tour_job
 from harvest_dagster.orchestration.translator import HarvestTranslator
 
 __all__ = [

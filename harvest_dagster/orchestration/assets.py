@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from harvest_dagster.harvest.room import ROOM
-from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.work.described import assets_of
 from harvest_dagster.work.room import AssetText, Room
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 
-from harvest_dagster.orchestration.names import HOLDER_TAG
+from harvest_dagster.orchestration.part_names import HOLDER_TAG
 from harvest_dagster.text import ages
 from harvest_dagster.work.tours import TourRow
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import dagster as dg
 
 from harvest_dagster.harvest.room import ROOM
-from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.postgres.connect import Patience, connect
 from harvest_dagster.text import printable
 from harvest_dagster.work.described import checks_of, judged_by

@@ -13,11 +13,11 @@ from harvest_dagster.orchestration.assets import harvest_assets, led_assets
 from harvest_dagster.orchestration.checks import harvest_checks, led_checks
 from harvest_dagster.orchestration.led_job import WORK, led_job
 from harvest_dagster.orchestration.led_resource import led_resource
-from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import operator_jobs, verb_jobs
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.orchestration.sensor import leader_sensor, led_sensor
-from harvest_dagster.orchestration.tour import tour_job
+from harvest_dagster.orchestration.tour_job import tour_job
 from harvest_dagster.orchestration.translator import HarvestTranslator
 from harvest_dagster.work.room import Room, rooms
 

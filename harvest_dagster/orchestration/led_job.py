@@ -4,7 +4,7 @@ import dagster as dg
 
 from harvest_dagster.orchestration.checks import LedResource
 from harvest_dagster.orchestration.logbook import PRIORITY, TourConfig, explained, follow
-from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
+from harvest_dagster.orchestration.part_names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.work.delegate import Delegate
 from harvest_dagster.work.described import did
 from harvest_dagster.work.room import Room

@@ -16,10 +16,10 @@ from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.orchestration.action import Action, HarvestCall, as_metadata
 from harvest_dagster.orchestration.checks import TICK, LedResource
-from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.orchestration.operate_outbox import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.orchestration.operate_parked import DISCARD, REQUEUE
 from harvest_dagster.orchestration.operate_stash import STASH
+from harvest_dagster.orchestration.part_names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line, printable

@@ -19,10 +19,10 @@ from harvest_dagster.ledger.events import read as read_events
 from harvest_dagster.orchestration.candidacy import candidacy_of
 from harvest_dagster.orchestration.checks import TICK, LedResource, evaluation
 from harvest_dagster.orchestration.cursor import Cursor, pace_of
-from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.report import AssetEvent, Reporter
 from harvest_dagster.orchestration.supervise import Step, Supervisor
-from harvest_dagster.orchestration.topics import TopicCounts
+from harvest_dagster.orchestration.topic_counts import TopicCounts
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line, printable

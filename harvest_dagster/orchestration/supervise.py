@@ -26,7 +26,7 @@ from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.orchestration.burying import bury, bury_forsaken, silence
 from harvest_dagster.orchestration.candidacy import Candidacy
-from harvest_dagster.orchestration.names import (
+from harvest_dagster.orchestration.part_names import (
     EPOCH_TAG,
     HOLDER_TAG,
     OUTBOX_TAG,

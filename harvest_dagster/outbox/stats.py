@@ -17,7 +17,7 @@ _SQL = statements("harvest_dagster.outbox", "stats.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class OutboxStats:
     """An outbox at one moment."""
 
     records: int
@@ -31,7 +31,9 @@ class Stats:
     topics: dict[str, int]
 
 
-def stats(connection: psycopg.Connection[Any], table: TableName, *, topics: int = 10) -> Stats:
+def stats(
+    connection: psycopg.Connection[Any], table: TableName, *, topics: int = 10
+) -> OutboxStats:
     """Count; this reads the whole table."""
     cursor = connection.cursor(row_factory=dict_row)
     storage = cursor.execute(_SQL["storage"].text, (table.sql,)).fetchone()
@@ -41,4 +43,4 @@ def stats(connection: psycopg.Connection[Any], table: TableName, *, topics: int 
         )
     totals = cursor.execute(_SQL["totals"].sql(table=table)).fetchone() or {}
     most = cursor.execute(_SQL["topics"].sql(table=table), (topics,)).fetchall()
-    return Stats(**totals, **storage, topics={row["topic"]: row["records"] for row in most})
+    return OutboxStats(**totals, **storage, topics={row["topic"]: row["records"] for row in most})

@@ -16,8 +16,8 @@ import pytest
 
 from harvest_dagster.election.candidate import State
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.events import Event, MeterRead
 from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.leader_events import Event, MeterRead
 from harvest_dagster.harvest.tour import Tour
 from harvest_dagster.ledger.lease import Lease
 from tests.support.paths import PROGRAMS

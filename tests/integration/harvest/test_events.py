@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from harvest_dagster.harvest.events import (
+from harvest_dagster.harvest.leader_events import (
     Event,
     LeaderAcquired,
     LeaderRefreshed,

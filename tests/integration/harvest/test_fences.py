@@ -13,7 +13,7 @@ from harvest_dagster.harvest.batch import Batch, Row
 from harvest_dagster.harvest.park import park
 from harvest_dagster.harvest.purge import Purger
 from harvest_dagster.harvest.recover import recover
-from harvest_dagster.harvest.table import Sharding, Statements, statements_for
+from harvest_dagster.harvest.table_statements import Sharding, Statements, statements_for
 from harvest_dagster.harvest.tour import Tour
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases

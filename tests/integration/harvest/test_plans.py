@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from harvest_dagster.harvest.clients import connect
-from harvest_dagster.harvest.table import Sharding, Statements, statements_for
+from harvest_dagster.harvest.table_statements import Sharding, Statements, statements_for
 from harvest_dagster.postgres.names import TableName
 from tests.support.account import judge, read
 from tests.support.remains import claim

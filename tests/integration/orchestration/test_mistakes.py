@@ -17,9 +17,9 @@ from harvest_dagster.orchestration import (
     OutboxResource,
 )
 from harvest_dagster.orchestration.candidacy import candidacy_of
-from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.sensor import leader_sensor
-from harvest_dagster.orchestration.tour import tour_job
+from harvest_dagster.orchestration.tour_job import tour_job
 from tests.support.place import Place
 from tests.support.waiting import until
 

@@ -21,8 +21,8 @@ from harvest_dagster.orchestration import (
     NeliResource,
     OutboxResource,
 )
-from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import op_name, operator_jobs
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.work.delegate import Delegate
 from tests.support.databases import Stashed
 from tests.support.place import Place

@@ -17,8 +17,8 @@ from harvest_dagster.errors import ConfigError, FencedError, HarvestStateError
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.orchestration import HarvestTranslator, led_definitions
 from harvest_dagster.orchestration.candidacy import candidacy_of
-from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import op_name
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.work.delegate import Delegate
 from harvest_dagster.work.metrics import served
 from harvest_dagster.work.room import rooms

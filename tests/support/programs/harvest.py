@@ -12,8 +12,8 @@ from uuid import UUID
 
 from harvest_dagster.errors import FencedError
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.events import Event
 from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.leader_events import Event
 from harvest_dagster.harvest.tour import Tour
 from harvest_dagster.ledger.lease import Lease
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from click.testing import CliRunner
 
 from harvest_dagster.cli import main
-from harvest_dagster.harvest.events import KINDS
+from harvest_dagster.harvest.leader_events import KINDS
 
 
 def test_a_kind_that_is_none() -> None:

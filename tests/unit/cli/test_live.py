@@ -9,8 +9,8 @@ import pytest
 
 from harvest_dagster.cli.live import Live, LiveFigures
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.events import MeterRead, Stats
 from harvest_dagster.harvest.harvest import Harvest
+from harvest_dagster.harvest.leader_events import MeterRead, Stats
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.work.runner import Runner

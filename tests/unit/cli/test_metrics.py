@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from harvest_dagster.errors import ConfigError
+from harvest_dagster.harvest.backlog_metrics import HarvestCollector
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
-from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.work.metrics import served
 
 

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.errors import KafkaError
-from harvest_dagster.harvest.topics import TopicBook, forbidden
+from harvest_dagster.harvest.topic_book import TopicBook, forbidden
 
 NOWHERE: dict[str, Any] = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 ASK_SECONDS = 0.3

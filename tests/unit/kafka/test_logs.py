@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import logging
 
-from harvest_dagster.kafka.logs import OnceInAWhile
+from harvest_dagster.kafka.client_logs import OnceInAWhile
 
 
 def _line(text: str) -> logging.LogRecord:

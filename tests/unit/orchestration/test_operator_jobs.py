@@ -9,8 +9,8 @@ import pytest
 from dagster._core.errors import DagsterInvalidConfigError
 
 from harvest_dagster.orchestration import HarvestResource
-from harvest_dagster.orchestration.names import Names
 from harvest_dagster.orchestration.operate import op_name, operator_jobs
+from harvest_dagster.orchestration.part_names import Names
 
 VERBS = ["resign", "remark", "requeue", "discard", "create_outbox", "migrate", "stash"]
 

@@ -12,7 +12,7 @@ from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import ParkedCount, Status
 from harvest_dagster.orchestration.cursor import Cursor, Pace, pace_of
-from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.report import AssetEvent, Reporter
 from harvest_dagster.work.described import assets_of, facts_of
 from harvest_dagster.work.room import Verdict

@@ -12,7 +12,7 @@ from dagster import DagsterEvent, DagsterEventType, DagsterInstance, DagsterRunS
 
 from harvest_dagster.orchestration import harvest_definitions
 from harvest_dagster.orchestration.candidacy import Candidacy
-from harvest_dagster.orchestration.names import (
+from harvest_dagster.orchestration.part_names import (
     HOLDER_TAG,
     OUTBOX_TAG,
     SHARD_TAG,

@@ -8,7 +8,7 @@ from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import ParkedCount
 from harvest_dagster.orchestration.checks import evaluation
 from harvest_dagster.orchestration.logbook import described
-from harvest_dagster.orchestration.names import Names
+from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.sensor import line_of_tick
 from harvest_dagster.orchestration.supervise import Step
 from tests.support.hostile import TEXTS

@@ -18,12 +18,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from harvest_dagster.cli.console import Form, logged
 from harvest_dagster.cli.history import print_events
-from harvest_dagster.cli.lease import _cells
+from harvest_dagster.cli.lease_commands import _cells
 from harvest_dagster.cli.show import print_table
 from harvest_dagster.errors import ConfigError, HarvestError, MessageError
+from harvest_dagster.harvest.backlog_metrics import HarvestCollector
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
-from harvest_dagster.harvest.metrics import HarvestCollector
 from harvest_dagster.kafka.refusals import explained as explained_by_kafka
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import LeaseRow

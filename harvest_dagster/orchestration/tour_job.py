@@ -23,7 +23,7 @@ from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import read_status
 from harvest_dagster.harvest.trim import Trimmer
 from harvest_dagster.orchestration.logbook import PRIORITY, TourConfig, explained, follow
-from harvest_dagster.orchestration.names import NO_RETRY, OUTBOX_TAG, Names
+from harvest_dagster.orchestration.part_names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.work.delegate import Delegate
