@@ -38,7 +38,7 @@ def _lowest() -> list[str]:
     project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     wanted = [each for extra in project["optional-dependencies"].values() for each in extra]
     bounds = [bound for each in wanted if (bound := _BOUND.match(each))]
-    return [f"{bound[1]}=={bound[2]}.0" for bound in bounds]
+    return [f"{bound[1]}=={bound[2]}" for bound in bounds]
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def stranger(servers: Servers) -> Iterator[str]:
         admin.execute(f"DROP ROLE {name}")
 
 
-def storage(**config: Any) -> HarvestStorage:
+def storage(**config: Any) -> Any:
     """Make the storage as Dagster does, from what `dagster.yaml` says."""
     said = process_config(resolve_to_config_type(HarvestStorage.config_type()), config)
     assert said.value is not None, said.errors
