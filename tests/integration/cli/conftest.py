@@ -1,10 +1,13 @@
 """`harvest reap` in a process of its own, and what reaches Kafka."""
 
+from tests.support.counted import count, counter
 from tests.support.reaping import data_source, left, outbox, reap, until
 from tests.support.topics import admin, made_topic, published
 
 __all__ = [
     "admin",
+    "count",
+    "counter",
     "data_source",
     "left",
     "made_topic",

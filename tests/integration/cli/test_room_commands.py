@@ -1,4 +1,4 @@
-"""The commands that are made of a room's description, of one that is led without Kafka."""
+"""The commands of a room that is one line more in the registry, and is led without Kafka."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
+from harvest_dagster.cli.room_commands import group_of
 from harvest_dagster.ledger import lease as leases
-from harvest_dagster.work import room as rooms
-from tests.support.programs.ticking import ROOM, ticking
+from tests.support.counter.room import ROOM, Counter
 
 if TYPE_CHECKING:
     from tests.support.command import Harvest
     from tests.support.reaping import Reap, Until
 
-PROGRAM = (sys.executable, "-m", "tests.support.programs.ticking")
+PROGRAM = (sys.executable, "-m", "tests.support.programs.counting", "counter", "run")
 Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(database: str) -> Run:
-    """Run one of the commands on this test's database."""
+def run(counter: Counter) -> Run:
+    """Run one of the room's commands on this test's database."""
 
     def invoke(*words: str) -> Result:
-        return CliRunner().invoke(ticking, words, env={"HARVEST_POSTGRES": database})
+        known = {"HARVEST_POSTGRES": counter.postgres_url}
+        return CliRunner().invoke(group_of(ROOM), words, env=known)
 
     return invoke
 
 
-def test_run(run: Run, reap: Reap, until: Until) -> None:
+def test_run(run: Run, reap: Reap, until: Until, count: Callable[[], int]) -> None:
     """It leads and works until it is told to end, and logs how far it has come."""
-    running = reap("run", "--metrics", "0", "--shards", "2", program=PROGRAM)
-    until(lambda: "acquired: epoch 1 of clock/1" in running.log)
-    until(lambda: re.search(r"leader of shards 0, 1 \| \d+/s \| [1-9]", running.log))
+    running = reap("--metrics", "0", program=PROGRAM)
+    until(lambda: "acquired: epoch 1 of count/0" in running.log)
+    until(lambda: re.search(r"leader, epoch 1 \| \d+/s \| [1-9]\d* counted", running.log))
     assert "/metrics, http://127.0.0.1:" in running.log
     shown = run("status").output.splitlines()
-    assert shown[0] == "ticking  clock"
-    assert re.match(r"shard 1  epoch 1, good for \d\.\d s, ", shown[2])
+    assert shown[0] == "counter  count"
+    assert re.match(r"shard 0  epoch 1, good for \d\.\d s, ", shown[1])
     assert running.stopped() == 0
     assert "SIGTERM: what is in flight settles first; once more ends it at once" in running.log
     assert "shard 0: handed over\n" in running.log
-    assert re.search(r"ended: [\d,]+ ticks, 0 shards at work\n$", running.log)
+    assert running.log.endswith(f"ended: {count():,} counted\n")
 
 
 def test_status(run: Run) -> None:
     """Of what nobody has led yet that is said, to people and to scripts."""
     assert run("status").output.splitlines() == [
-        "ticking  clock",
+        "counter  count",
         "leader   nobody has led yet",
         "",
         "nothing has happened yet",
@@ -61,39 +62,10 @@ def test_status(run: Run) -> None:
     assert shown == {"name": "other", "leases": [], "tours": [], "events": []}
 
 
-def test_verb(run: Run, connection: psycopg.Connection[Any]) -> None:
-    """A verb is a command with an option for each of its fields, and says what it has done."""
-    leases.acquire(connection, "clock", 0, "host:1:ab", 60)
-    connection.commit()
-    done = run("ask-to-go", "--shard", "0", "--often")
-    assert re.fullmatch(r"asked clock/0 often: True\nby \w+\n", done.output)
-    (row,) = leases.read(connection)
-    assert row.resign
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("ask-to-go",), "Missing option '--shard'"),
-        (("ask-to-go", "--shard", "x"), "--shard: Input should be a valid integer"),
-        (("status", "--shards", "many"), "--shards: Input should be a valid integer"),
-    ],
-)
-def test_refused(run: Run, words: tuple[str, ...], said: str) -> None:
-    """What a field does not take is refused, by the option's name."""
-    refused = run(*words)
-    assert (refused.exit_code, said in refused.output) == (2, True), refused.output
-
-
-def test_help(run: Run) -> None:
-    """Options say what the fields of the description say."""
-    shown = run("run", "--help").output
-    assert "--name TEXT" in shown
-    assert "What it is called. [default: clock]" in shown
-    assert "--stop-seconds" in shown
-    shown = run("--help").output
-    assert "Ask the leader to resign." in shown
-    assert all(f"\n  {name} " in shown for name in ("resign", "run", "status"))
+def test_verb(run: Run, count: Callable[[], int]) -> None:
+    """A verb is a command that does it, and says what it has done."""
+    assert run("set", "--number", "7").output == "count counts on from 7\n"
+    assert count() == 7
 
 
 def test_seen_beside_an_outbox(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
@@ -110,10 +82,3 @@ def test_seen_beside_an_outbox(harvest: Harvest, connection: psycopg.Connection[
     alone = harvest("status").stdout.splitlines()
     assert [line.split()[0] for line in alone] == ["led", "clock"]
     assert harvest("outbox", "status").returncode == 1
-
-
-def test_every_room_is_asked() -> None:
-    """Each description is found, and what can happen is of all of them."""
-    assert "outbox" in [room.word for room in rooms.rooms()]
-    assert {"acquired", "parked"} <= rooms.kinds().keys()
-    assert ROOM.commands == ""
