@@ -133,7 +133,7 @@ def test_one_candidate_leads_and_the_next_follows(stand: Stand) -> None:
     until(lambda: second.state == "running")
     first.stop(10)
     until(lambda: second.leads(0) and second.leads(1))
-    assert heard.kinds() == ["acquired", "acquired"]
+    until(lambda: heard.kinds() == ["acquired", "acquired"])
     assert not second.troubles
 
 
@@ -158,5 +158,4 @@ def test_one_that_can_not_renew_is_fenced_in_time(stand: Stand, database: str) -
         until(lambda: not first.trusted(0))
         assert time.monotonic() - locked_at < 2.0
         until(lambda: "fenced" in heard.kinds())
-    until(lambda: first.leads(0))
-    assert heard.kinds()[:3] == ["acquired", "fenced", "acquired"]
+    until(lambda: heard.kinds()[:3] == ["acquired", "fenced", "acquired"])
