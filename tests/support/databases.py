@@ -29,7 +29,7 @@ def new_database(servers: Servers, template: str) -> Iterator[str]:
 
 
 def url_of(servers: Servers, database: str) -> str:
-    """Tell the URL of another database of the same server."""
+    """Return the URL of another database of the same server."""
     base, _, options = servers.postgres.partition("?")
     url = f"{base.rpartition('/')[0]}/{database}"
     return f"{url}?{options}" if options else url

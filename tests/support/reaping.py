@@ -50,11 +50,11 @@ class Reaping:
         return self.file.read_text()
 
     def term(self) -> None:
-        """Tell it to stop."""
+        """Ask it to stop."""
         self.process.send_signal(signal.SIGTERM)
 
     def stopped(self) -> int:
-        """Tell it to stop, and wait for its exit code."""
+        """Ask it to stop, and wait for its exit code."""
         self.term()
         return self.process.wait(30)
 

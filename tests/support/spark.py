@@ -81,7 +81,7 @@ Copies = Callable[[], bool]
 
 @pytest.fixture
 def copies(rows: Rows) -> Copies:
-    """Tell whether tasks have begun to copy."""
+    """Return whether tasks have begun to copy."""
     copying = """SELECT count(*) FROM pg_stat_progress_copy
                   WHERE tuples_processed > 0 AND datname = current_database()"""
     return lambda: bool(rows(copying)[0][0])
