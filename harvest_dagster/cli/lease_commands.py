@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 
 import click
@@ -20,10 +19,10 @@ from harvest_dagster.cli.shared_options import (
 )
 from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.election.resign import end_of
-from harvest_dagster.election.resign import resign as hand_over
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import LeaseRow
+from harvest_dagster.work.verbs import Resign, resigned
 
 
 @click.group()
@@ -82,11 +81,9 @@ def resign(
     """
     settings, place = chosen(postgres, outbox)
     with connected(settings) as connection:
-        changes = hand_over(connection, harvest_name(connection, name, place), shard)
-    for change in changes:
-        say(str(change))
-    if any(change.after is None for change in changes):
-        sys.exit(1)
+        did = resigned(connection, harvest_name(connection, name, place), Resign(shard=shard))
+    for line in did.lines:
+        say(line)
 
 
 def _cells(row: LeaseRow) -> tuple[object, ...]:

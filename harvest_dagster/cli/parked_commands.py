@@ -21,9 +21,11 @@ from harvest_dagster.cli.shared_options import (
     postgres_option,
 )
 from harvest_dagster.cli.show import print_json, print_table, say
+from harvest_dagster.harvest import parked_verbs
 from harvest_dagster.outbox import parked as records
 from harvest_dagster.outbox.parked import Choice
 from harvest_dagster.text import counted
+from harvest_dagster.work.room import Did
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
@@ -130,8 +132,8 @@ def requeue(
         name = harvest_name(connection, name, place)
         choice = _choice(name, ids, topic, key, everything=everything)
         found = records.chosen(connection, choice)
-        records.requeue(connection, place.table, choice.name, found, operator())
-    click.echo(f"requeued {counted(len(found), 'record')} into {place.table}")
+        did = parked_verbs.requeue(connection, place.table, choice.name, found, operator())
+    _print(did)
 
 
 @parked.command(short_help="Forget records for good; later ones go out without them.")
@@ -160,8 +162,13 @@ def discard(
         )
         click.confirm(question, abort=True, err=True)
     with connected(settings) as connection:
-        records.discard(connection, choice.name, found, operator())
-    say(f"discarded {counted(len(found), 'record')} of {choice.name}")
+        did = parked_verbs.discard(connection, choice.name, found, operator())
+    _print(did)
+
+
+def _print(did: Did) -> None:
+    for line in did.lines:
+        say(line)
 
 
 def _choice(

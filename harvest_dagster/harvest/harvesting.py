@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.harvest.config import TRUST_MARGIN_SECONDS, HarvestConfig
@@ -12,7 +13,7 @@ from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.outbox.veto import OutboxVeto
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.work.led import Figure, Refreshed, Trusted
+from harvest_dagster.work.led import Figure, Led, Refreshed, Trusted
 
 FIGURES = (
     Figure("published", "Records that Kafka has acknowledged"),
@@ -50,7 +51,7 @@ class Harvesting:
         return CandidateSettings(
             name=config.name,
             label=config.label,
-            veto=OutboxVeto(config.name, TableName.parse(config.outbox).sql, config.shards),
+            veto=OutboxVeto(config.name, table_of(self).sql, config.shards),
             leader_topic=config.leader_topic,
             leader_group=config.leader_group,
             postgres_url=self.postgres_url,
@@ -65,3 +66,8 @@ class Harvesting:
     def work(self, lease: Lease, trusted: Trusted, refreshed: Refreshed) -> Tour:
         """Make the tour of a term."""
         return Tour(self.config, lease, trusted, refreshed)
+
+
+def table_of(led: Led) -> TableName:
+    """Return the outbox's table of a harvest."""
+    return TableName.parse(cast("Harvesting", led).config.outbox)

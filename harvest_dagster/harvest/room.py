@@ -8,12 +8,14 @@ from typing import Any
 import psycopg
 
 from harvest_dagster.harvest.config import HarvestConfig
-from harvest_dagster.harvest.harvesting import Harvesting
+from harvest_dagster.harvest.harvesting import Harvesting, table_of
 from harvest_dagster.harvest.judging import CHECKS, inspect, judge
 from harvest_dagster.harvest.leader_events import KINDS
+from harvest_dagster.harvest.parked_verbs import DISCARD, REQUEUE
+from harvest_dagster.harvest.stash_verb import STASH
 from harvest_dagster.harvest.status import Status, read_status
+from harvest_dagster.harvest.table_verbs import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.harvest.verbs import REMARK
-from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import ages
 from harvest_dagster.work.described import LEASE_KINDS
 from harvest_dagster.work.led import Led
@@ -50,7 +52,7 @@ _SCHEMA = "public"
 
 
 def _look(connection: psycopg.Connection[Any], led: Harvesting) -> Status:
-    return read_status(connection, _table(led), led.name, events=0)
+    return read_status(connection, table_of(led), led.name, events=0)
 
 
 def _judge(led: Harvesting, status: Status, still_seconds: float) -> Iterable[Verdict]:
@@ -58,7 +60,7 @@ def _judge(led: Harvesting, status: Status, still_seconds: float) -> Iterable[Ve
 
 
 def _inspect(connection: psycopg.Connection[Any], led: Harvesting) -> Iterable[Verdict]:
-    return inspect(connection, _table(led))
+    return inspect(connection, table_of(led))
 
 
 def _observe(_led: Led, status: Status) -> Mapping[str, Facts]:
@@ -91,12 +93,8 @@ def _waits(status: Status) -> int:
 
 
 def _place(led: Harvesting) -> tuple[str, ...]:
-    table = _table(led)
+    table = table_of(led)
     return (table.schema or _SCHEMA, table.table)
-
-
-def _table(led: Harvesting) -> TableName:
-    return TableName.parse(led.config.outbox)
 
 
 ROOM = Room(
@@ -116,5 +114,5 @@ ROOM = Room(
     place=_place,
     twice="each message would be published twice",
     warnings=frozenset({"remarked", "ambiguous", "parked", "discarded", "held"}),
-    verbs=(REMARK,),
+    verbs=(REMARK, REQUEUE, DISCARD, CREATE_OUTBOX, MIGRATE, STASH),
 )

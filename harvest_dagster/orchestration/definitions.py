@@ -13,7 +13,7 @@ from harvest_dagster.orchestration.assets import harvest_assets, led_assets
 from harvest_dagster.orchestration.checks import harvest_checks, led_checks
 from harvest_dagster.orchestration.led_job import WORK, led_job
 from harvest_dagster.orchestration.led_resource import led_resource
-from harvest_dagster.orchestration.operate import operator_jobs, verb_jobs
+from harvest_dagster.orchestration.operate import operator_jobs
 from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.resources import HarvestResource
 from harvest_dagster.orchestration.sensor import leader_sensor, led_sensor
@@ -67,7 +67,7 @@ def led_definitions(
     return dg.Definitions(
         assets=led_assets(names, found, upstream),
         asset_checks=led_checks(names, found),
-        jobs=[led_job(names, found), *verb_jobs(names, found)],
+        jobs=[led_job(names, found), *operator_jobs(names, found)],
         sensors=[led_sensor(names, found, op=WORK, running=running)],
         resources={names.key: _resource(found, given)},
     )

@@ -4,7 +4,7 @@ Each is one op with a config whose defaults change nothing, or next to nothing. 
 of its log, and in its output's metadata, what it did; and fails with the cause first, in one line.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,28 +14,21 @@ from pydantic import BaseModel, ValidationError, create_model
 
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.harvest.room import ROOM
-from harvest_dagster.orchestration.action import Action, HarvestCall, as_metadata
-from harvest_dagster.orchestration.checks import TICK, LedResource
-from harvest_dagster.orchestration.operate_outbox import CREATE_OUTBOX, MIGRATE
-from harvest_dagster.orchestration.operate_parked import DISCARD, REQUEUE
-from harvest_dagster.orchestration.operate_stash import STASH
+from harvest_dagster.orchestration.checks import LedResource
+from harvest_dagster.orchestration.facts import as_metadata
 from harvest_dagster.orchestration.part_names import NO_RETRY, OUTBOX_TAG, Names
-from harvest_dagster.postgres.connect import connect
+from harvest_dagster.postgres.connect import Patience, connect
 from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line, printable
 from harvest_dagster.work.room import Call, Did, Room, Verb
 from harvest_dagster.work.verbs import verbs_of
 
-_ACTIONS: tuple[Action[Any], ...] = (REQUEUE, DISCARD, CREATE_OUTBOX, MIGRATE, STASH)
+_UNHURRIED = Patience(connect=3, lock=10, statement=0)
+"""An operator can terminate what takes long; but who waits for a lock makes all wait behind him."""
 
 
-def operator_jobs(names: Names) -> list[dg.JobDefinition]:
-    """Make the operator's jobs of one harvest."""
-    return [*verb_jobs(names, ROOM), *(_action_job(names, action) for action in _ACTIONS)]
-
-
-def verb_jobs(names: Names, room: Room) -> list[dg.JobDefinition]:
-    """Make the operator's jobs of what a room leads."""
+def operator_jobs(names: Names, room: Room = ROOM) -> list[dg.JobDefinition]:
+    """Make the operator's jobs of a harvest, or of whatever else a room leads."""
     return [_verb_job(names, verb) for verb in verbs_of(room)]
 
 
@@ -45,49 +38,23 @@ def op_name(names: Names, verb: str) -> str:
 
 
 def _verb_job(names: Names, verb: Verb) -> dg.JobDefinition:
-    def act(context: dg.OpExecutionContext) -> Did:
-        resource: LedResource = getattr(context.resources, names.key)
-        led, options = resource.led(), verb.options(**context.op_config)
-        with connect(led.postgres_url, "operator", TICK) as connection:
-            by = f"Dagster run {context.run_id}"
-            return verb.act(Call(led, connection, by, context.log.info), options)
-
-    return _job(names, verb.name, verb.says, verb.options, act)
-
-
-def _action_job(names: Names, action: Action[Any]) -> dg.JobDefinition:
-    def act(context: dg.OpExecutionContext) -> Did:
-        harvest = getattr(context.resources, names.key)
-        call = HarvestCall(harvest, context.log, f"Dagster run {context.run_id}")
-        return action.act(call, action.config(**context.op_config))
-
-    return _job(names, action.verb, action.description, action.config, act)
-
-
-def _job(
-    names: Names,
-    verb: str,
-    says: str,
-    options: type[BaseModel],
-    act: Callable[[dg.OpExecutionContext], Did],
-) -> dg.JobDefinition:
     @dg.op(
-        name=op_name(names, verb),
-        description=says,
+        name=op_name(names, verb.name),
+        description=verb.says,
         required_resource_keys={names.key},
-        config_schema=_schema(options),
+        config_schema=_schema(verb.options),
         out=dg.Out(dg.Nothing),
     )
     def op(context: dg.OpExecutionContext) -> None:
         with _explained(names):
-            did = act(context)
+            did = _act(context, getattr(context.resources, names.key), verb)
         for line in did.lines:
             context.log.info(printable(line))
         context.add_output_metadata({"did": " ".join(did.lines), **as_metadata(did.facts)})
 
     @dg.job(
-        name=names.job(verb),
-        description=says,
+        name=names.job(verb.name),
+        description=verb.says,
         executor_def=dg.in_process_executor,
         tags={OUTBOX_TAG: names.key, **NO_RETRY},
     )
@@ -97,10 +64,15 @@ def _job(
     return job
 
 
+def _act(context: dg.OpExecutionContext, resource: LedResource, verb: Verb) -> Did:
+    led, options = resource.led(), verb.options(**context.op_config)
+    with connect(led.postgres_url, "operator", _UNHURRIED) as connection:
+        call = Call(led, connection, f"Dagster run {context.run_id}", context.log.info)
+        return verb.act(call, options)
+
+
 def _schema(options: type[BaseModel]) -> Any:  # noqa: ANN401 - Dagster's own
     """Return the options of a verb as Dagster's Launchpad takes them."""
-    if issubclass(options, dg.Config):
-        return options.to_config_schema()
     fields: Any = {name: (field.annotation, field) for name, field in options.model_fields.items()}
     return create_model(options.__name__, __base__=dg.Config, **fields).to_config_schema()
 

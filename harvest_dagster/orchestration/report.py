@@ -20,9 +20,9 @@ from typing import TypeAlias
 import dagster as dg
 
 from harvest_dagster.ledger.events import Event
-from harvest_dagster.orchestration.action import as_metadata, schema
 from harvest_dagster.orchestration.checks import evaluation
 from harvest_dagster.orchestration.cursor import Cursor
+from harvest_dagster.orchestration.facts import as_metadata, schema
 from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.pulse import LONGEST_SILENCE
 from harvest_dagster.work.room import AssetText, Facts, Verdict

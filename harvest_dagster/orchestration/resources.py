@@ -6,12 +6,10 @@ servers that `harvest dev up` has started. Every field may be an `EnvVar`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import dagster as dg
-import psycopg
 from confluent_kafka import Producer
 from pydantic import Field
 
@@ -20,11 +18,9 @@ from harvest_dagster.harvest.config import HarvestConfig, Limits
 from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
-from harvest_dagster.orchestration.checks import TICK
 from harvest_dagster.orchestration.fields import FIELDS, config_type, values_for, with_fields
 from harvest_dagster.outbox.record import Message
 from harvest_dagster.outbox.stasher import stash
-from harvest_dagster.postgres.connect import Patience, connect
 from harvest_dagster.postgres.names import TableName
 
 
@@ -53,20 +49,6 @@ class OutboxResource(dg.ConfigurableResource[None]):
         """
         url = {"url": self.url()} if self.postgres else {}
         return {**url, "outbox": str(self.table_name())}
-
-    @contextmanager
-    def connection(
-        self, purpose: str, patience: Patience = TICK
-    ) -> Iterator[psycopg.Connection[Any]]:
-        """Connect, each statement being a transaction of its own."""
-        with connect(self.url(), purpose, patience) as connection:
-            yield connection
-
-    @contextmanager
-    def reading(self, purpose: str) -> Iterator[psycopg.Connection[Any]]:
-        """Connect likewise, to look at the outbox: by its index, past rows that are dead."""
-        with connect(self.url(), purpose, TICK, by_index=True) as connection:
-            yield connection
 
     def stash(self, target: Any, messages: Message | Iterable[Message]) -> int:  # noqa: ANN401 - whatever `stash` takes
         """Stash inside the transaction of a session, connection or cursor."""
@@ -133,11 +115,6 @@ class HarvestResource(dg.ConfigurableResource["HarvestResource"]):
 
     def __init__(self, **fields: Any) -> None:  # noqa: ANN401 - each of its field's type
         super().__init__(**fields)
-
-    @property
-    def harvest_name(self) -> str:
-        """What the harvest is called; it takes no Kafka to know."""
-        return str(values_for(HarvestConfig, self.neli).get("name") or self.outbox.table_name())
 
     def limits(self) -> Limits:
         """Return how much, how often and how long; raise a ConfigError that names the field."""

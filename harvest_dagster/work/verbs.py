@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import psycopg
 from pydantic import BaseModel, Field
 
 from harvest_dagster.election import resign
 from harvest_dagster.election.resign import HandOver
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.work.room import Call, Did, Room, Row, Verb
+from harvest_dagster.work.room import Did, Room, Row, Verb
 
 
 class Resign(BaseModel):
@@ -21,8 +24,9 @@ class Resign(BaseModel):
     )
 
 
-def _resign(call: Call, options: Resign) -> Did:
-    changes = resign.resign(call.connection, call.led.name, options.shard, options.seconds)
+def resigned(connection: psycopg.Connection[Any], name: str, options: Resign) -> Did:
+    """Have leaders hand over; raise a HarvestStateError where nobody has taken over in time."""
+    changes = resign.resign(connection, name, options.shard, options.seconds)
     lines = [str(change) for change in changes]
     if any(change.after is None for change in changes):
         raise HarvestStateError(
@@ -48,7 +52,7 @@ RESIGN = Verb(
     "Asks the leader to let what is in flight settle and to hand over, waits for who leads then,"
     " and tells who led and who leads now.",
     Resign,
-    _resign,
+    lambda call, options: resigned(call.connection, call.led.name, options),
 )
 
 

@@ -116,8 +116,8 @@ def test_the_operator_operates(
     """It requeues, discards, asks a leader to resign and a tour to end, and looks."""
     run = partial(harvest, HARVEST_POSTGRES=roles["operator"])
     park(connection, 1, 2)
-    assert run("parked", "requeue", "1").stdout == "requeued 1 record into outbox\n"
-    assert run("parked", "discard", "2", "--yes").stdout == "discarded 1 record of outbox\n"
+    assert run("parked", "requeue", "1").stdout == "requeued 1 record into outbox: 1\n"
+    assert run("parked", "discard", "2", "--yes").stdout == "discarded 1 record of outbox: 2\n"
     assert stashed() == [Message("orders", "7", "v")]
     lease = leases.acquire(connection, "outbox", 0, "somebody", 60.0)
     tours.begin(connection, lease, uuid.uuid4(), "a run")

@@ -1,25 +1,27 @@
-"""The operator's jobs about records that Kafka refused for good: requeue, and discard."""
+"""What an operator can do about records that Kafka refused for good: requeue, and discard."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-import dagster as dg
-from pydantic import Field
+import psycopg
+from pydantic import BaseModel, Field
 
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.orchestration.action import Action, HarvestCall
+from harvest_dagster.harvest.harvesting import table_of
 from harvest_dagster.outbox import parked
 from harvest_dagster.outbox.parked import Choice, Parked, as_text
+from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import counted, printable
-from harvest_dagster.work.room import Did, Row
+from harvest_dagster.work.room import Call, Did, Row, Verb
 
 _IDS = 20
 _KEY_LENGTH = 60
 _RECORDS_A_LINE = 100
 
 
-class Chosen(dg.Config):
+class Chosen(BaseModel):
     """Which records: some of ids, topic and key, which all must fit; or all."""
 
     ids: list[int] = Field(
@@ -32,35 +34,45 @@ class Chosen(dg.Config):
     )
 
 
-class Requeue(Chosen):
-    """Which records go back into the outbox."""
+def requeue(
+    connection: psycopg.Connection[Any],
+    table: TableName,
+    name: str,
+    records: Sequence[Parked],
+    by: str,
+) -> Did:
+    """Put records back into the outbox, in the caller's transaction."""
+    parked.requeue(connection, table, name, records, by)
+    return _did(f"requeued {counted(len(records), 'record')} into {table}", records)
 
 
-class Discard(Chosen):
-    """Which records are forgotten for good."""
+def discard(
+    connection: psycopg.Connection[Any], name: str, records: Sequence[Parked], by: str
+) -> Did:
+    """Forget records for good, in the caller's transaction."""
+    parked.discard(connection, name, records, by)
+    return _did(f"discarded {counted(len(records), 'record')} of {name}", records)
 
 
-def _requeue(call: HarvestCall, config: Requeue) -> Did:
-    choice = _choice(call, config)
-    with call.changing() as connection:
-        found = parked.chosen(connection, choice)
-        parked.requeue(connection, call.table, choice.name, found, call.by)
-    return _did(f"requeued {counted(len(found), 'record')} into {call.table}", found)
+def _requeue(call: Call, options: Chosen) -> Did:
+    choice = _choice(call, options)
+    with call.connection.transaction():
+        found = parked.chosen(call.connection, choice)
+        return requeue(call.connection, table_of(call.led), choice.name, found, call.by)
 
 
-def _discard(call: HarvestCall, config: Discard) -> Did:
-    choice = _choice(call, config)
-    with call.changing() as connection:
-        found = parked.chosen(connection, choice)
+def _discard(call: Call, options: Chosen) -> Did:
+    choice = _choice(call, options)
+    with call.connection.transaction():
+        found = parked.chosen(call.connection, choice)
         for line in _listed(found):
-            call.log.info(line)
-        parked.discard(connection, choice.name, found, call.by)
-    return _did(f"discarded {counted(len(found), 'record')} of {choice.name}", found)
+            call.say(line)
+        return discard(call.connection, choice.name, found, call.by)
 
 
-def _choice(call: HarvestCall, config: Chosen) -> Choice:
-    choice = Choice(call.name, tuple(config.ids) or None, config.topic, config.key)
-    if config.all == choice.narrow:
+def _choice(call: Call, options: Chosen) -> Choice:
+    choice = Choice(call.led.name, tuple(options.ids) or None, options.topic, options.key)
+    if options.all == choice.narrow:
         raise HarvestStateError(
             "say which records, nothing was done: `ids: [4711]` as `harvest parked list` or the"
             " harvest's asset `parked` tells them, or `topic`, or `key`, or some of these; or"
@@ -94,17 +106,17 @@ def _key(record: Parked) -> str:
     return text if len(text) <= _KEY_LENGTH else text[: _KEY_LENGTH - 1] + "…"
 
 
-REQUEUE = Action(
+REQUEUE = Verb(
     "requeue",
     "Puts parked records back into the outbox, each before its key's later ones. Mend first what"
     " they were refused for, or they will be refused again.",
-    Requeue,
+    Chosen,
     _requeue,
 )
-DISCARD = Action(
+DISCARD = Verb(
     "discard",
     "Forgets parked records for good; their keys' later records go out without them. Each is named"
     " in the log before it goes.",
-    Discard,
+    Chosen,
     _discard,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harvest_dagster.harvest import meter
-from harvest_dagster.orchestration import OutboxResource
+from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.names import TableName
 from tests.support.place import Place
 
@@ -20,7 +20,7 @@ def plan(connection: Any) -> str:
 def test_a_tick_reads_no_dead_rows(place: Place) -> None:
     """After a drain the table is full of them: only the index tells soon that nothing waits."""
     place.put(300)
-    outbox = OutboxResource(postgres=place.postgres, table="outbox")
-    with outbox.connection("test") as plain, outbox.reading("test") as reading:
+    by_index = connect(place.postgres, "test", by_index=True)
+    with place.connect() as plain, by_index as reading:
         assert "Seq Scan" in plan(plain)
         assert "Seq Scan" not in plan(reading)
