@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psycopg
 
 from harvest_dagster.harvest.status import Status
-from harvest_dagster.outbox.check import Level
 from harvest_dagster.outbox.check import check as check_table
+from harvest_dagster.postgres.finding import Level
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import ages
 from harvest_dagster.work.room import CheckText, Verdict

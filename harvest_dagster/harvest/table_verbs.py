@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.harvest.harvesting import table_of
-from harvest_dagster.outbox.check import Finding
 from harvest_dagster.outbox.schema import Kind, create, mend, plan_create, plan_mend
+from harvest_dagster.postgres.finding import Finding
 from harvest_dagster.work.room import Call, Did, Facts, Verb
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import psycopg
@@ -12,6 +10,7 @@ from psycopg.rows import namedtuple_row
 from psycopg.sql import Literal
 
 from harvest_dagster.outbox.table import CATALOGUE, Column
+from harvest_dagster.postgres.finding import Finding, Level
 from harvest_dagster.postgres.migrations import pending
 from harvest_dagster.postgres.names import TableName, quoted
 from harvest_dagster.postgres.statements import statements
@@ -29,24 +28,6 @@ _TYPES: dict[str, tuple[str, ...]] = {
 _OPTIONAL: dict[str, tuple[str, ...]] = {"kafka_partition": ("integer",), "leader_id": ("uuid",)}
 _SQL = statements("harvest_dagster.outbox", "table.sql")
 _OWN_SEQUENCE = ("drop_id_default", "require_id", "add_identity", "go_on_after_ids")
-
-
-class Level(StrEnum):
-    """How bad a finding is."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is not as it should be; `safe` if it can be mended without a choice."""
-
-    level: Level
-    what: str
-    mend: tuple[str, ...] = ()
-    safe: bool = False
 
 
 def check(connection: psycopg.Connection[Any], table: TableName) -> list[Finding]:

@@ -10,8 +10,8 @@ import psycopg
 from psycopg.rows import namedtuple_row
 
 from harvest_dagster.errors import OutboxError
-from harvest_dagster.outbox.check import Finding, Level
 from harvest_dagster.outbox.table import CATALOGUE, Shape
+from harvest_dagster.postgres.finding import Finding, Level
 from harvest_dagster.postgres.names import TableName, quoted
 
 _HARVESTS = {

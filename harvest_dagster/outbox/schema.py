@@ -9,8 +9,9 @@ from typing import Any
 import psycopg
 from psycopg.sql import Composed
 
-from harvest_dagster.outbox.check import Finding, Level, check
+from harvest_dagster.outbox.check import check
 from harvest_dagster.outbox.table import CATALOGUE, Shape
+from harvest_dagster.postgres.finding import Finding, Level
 from harvest_dagster.postgres.migrations import Migration, pending
 from harvest_dagster.postgres.migrations import migrate as migrate_schema
 from harvest_dagster.postgres.names import TableName

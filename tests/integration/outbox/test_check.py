@@ -6,7 +6,8 @@ import psycopg
 import pytest
 
 from harvest_dagster import Message, stash
-from harvest_dagster.outbox.check import Finding, Level, check
+from harvest_dagster.outbox.check import check
+from harvest_dagster.postgres.finding import Finding, Level
 from harvest_dagster.postgres.names import TableName
 
 NATIVE, GOHARVEST = TableName("outbox"), TableName("goharvest_outbox")

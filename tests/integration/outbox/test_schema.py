@@ -7,9 +7,10 @@ import psycopg
 import pytest
 
 from harvest_dagster import Message, OutboxError, stash
-from harvest_dagster.outbox.check import Level, check
+from harvest_dagster.outbox.check import check
 from harvest_dagster.outbox.schema import Kind, create, migrate, to_native
 from harvest_dagster.outbox.stats import stats
+from harvest_dagster.postgres.finding import Level
 from harvest_dagster.postgres.migrations import migrate as migrate_schema
 from harvest_dagster.postgres.migrations import migrations, pending
 from harvest_dagster.postgres.names import TableName
