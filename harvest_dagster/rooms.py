@@ -1,7 +1,8 @@
 """The rooms whose tables, events, commands and assets there are: one line each, from the bottom up.
 
-What a room brings stands in the room: `migrations/`, applied in this order, and `room.py`, which
-describes the rest. A new room is a line here, and nothing else elsewhere.
+What a room brings stands in the room: `migrations/`, applied in this order, `grants.toml`, which
+says what each role may do with its tables, and `room.py`, which describes the rest. A new room is a
+line here, and nothing else elsewhere.
 """
 
 from __future__ import annotations

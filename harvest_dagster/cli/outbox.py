@@ -21,12 +21,13 @@ from harvest_dagster.cli.show import print_json, print_table, say, size
 from harvest_dagster.cli.status import outbox_status
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.check import check as check_table
-from harvest_dagster.outbox.privileges import GRANTS, Grant, give, lacking
+from harvest_dagster.outbox.privileges import GRANTS
 from harvest_dagster.outbox.schema import Kind, mend, plan_mend
 from harvest_dagster.outbox.schema import create as create_table
 from harvest_dagster.outbox.stats import stats as read_stats
 from harvest_dagster.postgres.finding import Finding, Level
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.privileges import Grant, give, lacking
 from harvest_dagster.text import printable
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
+LIBRARY = ROOT / "harvest_dagster"
 UV = str(Path(sys.executable).parent / "uv")
 NOT_NEEDED = ("dagster", "pyspark", "psutil")
 
@@ -36,11 +37,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_ships_the_library_alone(wheel: Path) -> None:
-    """Neither the code location nor tests get into a wheel; SQL and migrations do."""
+    """Neither the code location nor tests get into a wheel; SQL, migrations and grants do."""
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"harvest_dagster"}
     assert "harvest_dagster/postgres/migrations/0001_stash.sql" in names
+    assert "harvest_dagster/ledger/grants.toml" in names
+    read = [file for kind in ("sql", "toml") for file in LIBRARY.rglob(f"*.{kind}")]
+    assert {str(file.relative_to(ROOT)) for file in read} <= {*names}
 
 
 def test_the_core_needs_neither_dagster_nor_spark(wheel: Path, tmp_path: Path) -> None:

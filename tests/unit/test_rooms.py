@@ -1,4 +1,4 @@
-"""No SQL of a room names a table of a room above it."""
+"""No SQL of a room names a table of a room above it, and each grants what is its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from harvest_dagster.outbox.privileges import GRANTS
+from harvest_dagster.postgres.privileges import room_grants
 from harvest_dagster.rooms import ROOMS
 from tests.support.paths import ROOT
 
@@ -60,10 +62,21 @@ def test_a_file_names_what_is_below(file: Path) -> None:
         assert named <= set().union(*known) | {"migration"}
 
 
+@pytest.mark.parametrize("package", ["harvest_dagster.postgres", *ROOMS])
+def test_a_room_grants_what_is_its_own(package: str) -> None:
+    """A room's `grants.toml` names roles that there are, and each of its own tables, no other."""
+    grants = room_grants(package)
+    tables = {g.on for given in grants.values() for g in given if not g.on.startswith("SCHEMA ")}
+    own = TABLES.get(package.rpartition(".")[2], {"migration"})
+    assert grants.keys() <= GRANTS.keys()
+    assert tables == {f"harvest.{table}" for table in own}
+
+
 def test_rooms_are_looked_at_without_their_extras() -> None:
-    """Migrations and descriptions are read without importing Spark or Dagster."""
+    """Migrations, grants and descriptions are read without importing Spark or Dagster."""
     program = (
         "import sys; from harvest_dagster.postgres.migrations import migrations; migrations();"
+        "from harvest_dagster.postgres.privileges import own_grants; own_grants('spark');"
         "from harvest_dagster.work.room import rooms; rooms();"
         "sys.exit(bool({'pyspark', 'dagster'} & sys.modules.keys()))"
     )

@@ -1,7 +1,8 @@
-"""`harvest reap` in a process of its own, and what reaches Kafka."""
+"""`harvest reap` in a process of its own, what reaches Kafka, a room of the tests, and a role."""
 
 from tests.support.counted import count, counter
 from tests.support.reaping import data_source, left, outbox, reap, until
+from tests.support.roles import role
 from tests.support.topics import admin, made_topic, published
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "outbox",
     "published",
     "reap",
+    "role",
     "until",
 ]

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
 
 from harvest_dagster import Message, stash
-from harvest_dagster.outbox.privileges import Grant, harvester_grants, lacking, stasher_grants
+from harvest_dagster.outbox.privileges import GRANTS, harvester_grants, stasher_grants
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.privileges import Grant, give, lacking, own_grants
+from tests.support.roles import url_as
 
 MESSAGE = Message("orders", "7", "v")
 TABLES = {
@@ -34,19 +34,6 @@ def table(request: pytest.FixtureRequest, connection: psycopg.Connection[Any]) -
 
 
 @pytest.fixture
-def role(connection: psycopg.Connection[Any]) -> Iterator[str]:
-    """A role that may log in, and nothing else."""
-    name = f"role-{uuid.uuid4().hex}"
-    connection.execute(f"CREATE ROLE \"{name}\" LOGIN PASSWORD 'x'")
-    connection.commit()
-    yield name
-    connection.rollback()
-    connection.execute(f'DROP OWNED BY "{name}"')
-    connection.execute(f'DROP ROLE "{name}"')
-    connection.commit()
-
-
-@pytest.fixture
 def as_role(
     connection: psycopg.Connection[Any], database: str, role: str
 ) -> Iterator[Callable[[list[Grant]], psycopg.Connection[Any]]]:
@@ -57,7 +44,7 @@ def as_role(
         for grant in grants:
             connection.execute(grant.sql(role))
         connection.commit()
-        opened.append(psycopg.connect(make_conninfo(database, user=role, password="x")))
+        opened.append(psycopg.connect(url_as(role, database)))
         return opened[-1]
 
     yield connect
@@ -127,13 +114,13 @@ def test_harvester_may_no_more(
         harvester.execute(change.format(table.sql))
 
 
-@pytest.mark.parametrize("least", [stasher_grants, harvester_grants])
+@pytest.mark.parametrize("who", GRANTS)
 def test_lacking(
-    connection: psycopg.Connection[Any], table: TableName, role: str, least: Any
+    connection: psycopg.Connection[Any], table: TableName, role: str, who: str
 ) -> None:
     """A role without grants lacks each of them by name, and none once they are mended."""
     connection.execute("REVOKE USAGE ON SCHEMA public FROM PUBLIC")
-    grants = least(connection, table)
+    grants = GRANTS[who](connection, table)
     findings = lacking(connection, role, grants)
     assert [finding.what for finding in findings] == [
         f"{role} lacks {grant.privilege} on {grant.on}" for grant in grants
@@ -142,6 +129,24 @@ def test_lacking(
         connection.execute(finding.mend[0])
     assert lacking(connection, role, grants) == []
     connection.rollback()
+
+
+@pytest.mark.parametrize("who", GRANTS)
+def test_given(connection: psycopg.Connection[Any], table: TableName, role: str, who: str) -> None:
+    """A role that is given its grants lacks none: PostgreSQL knows all that the rooms name."""
+    grants = GRANTS[who](connection, table)
+    give(connection, role, grants)
+    assert lacking(connection, role, grants) == []
+    connection.rollback()
+
+
+def test_each_table_is_granted(connection: psycopg.Connection[Any]) -> None:
+    """Each table of the schema `harvest` is granted to some role: nobody else could use it."""
+    tables = connection.execute(
+        "SELECT 'harvest.' || tablename FROM pg_tables WHERE schemaname = 'harvest'"
+    ).fetchall()
+    assert tables
+    assert {name for (name,) in tables} <= {grant.on for grant in own_grants(*GRANTS)}
 
 
 def test_each_grant_is_needed(

@@ -16,9 +16,9 @@ from harvest_dagster.errors import HarvestError
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.once import Request, Written, last_written, write_once
-from harvest_dagster.outbox.privileges import give
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.privileges import give
 from tests.support.account import judge, read
 from tests.support.command import Harvest
 from tests.support.databases import Stashed

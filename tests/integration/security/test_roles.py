@@ -14,8 +14,9 @@ import sqlalchemy as sa
 
 from harvest_dagster import Message, stash
 from harvest_dagster.ledger import lease as leases
-from harvest_dagster.outbox.privileges import GRANTS, Grant
+from harvest_dagster.outbox.privileges import GRANTS
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.privileges import Grant
 from harvest_dagster.work import tours
 from tests.support.account import read
 from tests.support.command import Harvest

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from harvest_dagster import Message
 from harvest_dagster.errors import OutboxError
-from harvest_dagster.outbox.privileges import give, spark_grants
+from harvest_dagster.outbox.privileges import spark_grants
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.privileges import give
 from harvest_dagster.spark import staging, task
 from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.spark.write_plan import make_plan

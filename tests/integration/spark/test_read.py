@@ -9,8 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from harvest_dagster import Message, stash
-from harvest_dagster.outbox.privileges import give, spark_grants
+from harvest_dagster.outbox.privileges import spark_grants
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.postgres.privileges import give
 from harvest_dagster.spark.outbox_reader import OutboxReader
 from harvest_dagster.spark.source_options import SourceOptions
 
