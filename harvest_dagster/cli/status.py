@@ -24,9 +24,10 @@ from harvest_dagster.errors import OutboxError
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_held, read_status
 from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.candidates import CandidateRow
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.outbox.table import Outbox
-from harvest_dagster.text import counted, printable
+from harvest_dagster.text import ages, counted, printable
 from harvest_dagster.work import tours
 from harvest_dagster.work.status import WorkStatus
 from harvest_dagster.work.tours import TourRow
@@ -96,6 +97,7 @@ def print_work_status(word: str, found: WorkStatus) -> None:
         (word, found.name),
         [
             *_leaders(found.leases),
+            *_troubles(found.candidates),
             *((f"tour {tour.shard}", _tour(tour)) for tour in found.tours),
             *(
                 ("held", f"{printable(what)}: {printable(why)}")
@@ -155,6 +157,7 @@ def _print(found: Status, held: dict[str, str]) -> None:
         [
             ("outbox", found.outbox),
             *_leaders(found.leases),
+            *_troubles(found.candidates),
             ("backlog", _backlog(found.backlog)),
             ("in flight", _flight(found.in_flight)),
             ("parked", _parked(found.parked)),
@@ -169,6 +172,14 @@ def _print(found: Status, held: dict[str, str]) -> None:
 def _leaders(rows: list[LeaseRow]) -> list[tuple[str, str]]:
     return [(f"shard {row.shard}", _lease(row)) for row in rows] or [
         ("leader", "nobody has led yet")
+    ]
+
+
+def _troubles(rows: list[CandidateRow]) -> list[tuple[str, str]]:
+    return [
+        ("trouble", f"{printable(trouble)} (for {ages(row.since_seconds)}, {row.holder})")
+        for row in rows
+        for trouble in row.troubles
     ]
 
 

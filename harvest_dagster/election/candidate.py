@@ -43,6 +43,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from harvest_dagster.election.dispatcher import Dispatcher, Listener
+from harvest_dagster.election.presence import Presence
 from harvest_dagster.election.registry import Registry
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.election.standing import HANGS, RESIGNED, Standing
@@ -84,6 +85,7 @@ class Candidate:
         self.failure: BaseException | None = None
         self._terms, self._trouble = Terms(), Trouble()
         self._registry = Registry(settings, self.holder)
+        self._presence = Presence(self._registry, self._trouble)
         self._dispatcher = Dispatcher(listener, self._terms, self._fail)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="harvest-candidate", daemon=True)
@@ -140,6 +142,7 @@ class Candidate:
         try:
             while not self._stop.is_set():
                 self._stand()
+            self._presence.end()
         except BaseException as error:  # noqa: BLE001 - stop() raises it
             self._fail(error)
         finally:
@@ -147,11 +150,18 @@ class Candidate:
             self._dispatcher.close()
 
     def _stand(self) -> None:
-        if not self._ready():
+        ready = self._ready()
+        self._presence.tell()
+        if not ready:
             self._stop.wait(_RETRY_SECONDS)
             return
         standing = Standing(
-            self.settings, self._terms, self._dispatcher, self._registry, self._trouble
+            self.settings,
+            self._terms,
+            self._dispatcher,
+            self._registry,
+            self._trouble,
+            self._presence,
         )
         try:
             reason = standing.serve(self._stop)

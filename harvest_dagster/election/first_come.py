@@ -31,5 +31,15 @@ class FirstCome:
         """Return when the proof was asked for: now, since nobody need answer."""
         return now()
 
+    def trouble(self) -> None:
+        """Return nothing: Kafka is not asked."""
+
+    def reached(self) -> None:
+        """Forget nothing."""
+
+    def answers(self) -> bool:
+        """Return that nobody need answer."""
+        return True
+
     def leave(self) -> None:
         """Leave nothing: there is no group."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,11 +18,14 @@ from confluent_kafka import KafkaError as ErrorCode
 
 from harvest_dagster.clock import now
 from harvest_dagster.election.settings import CandidateSettings
+from harvest_dagster.kafka.refusals import is_refusal, is_silence, unreachable
 from harvest_dagster.kafka.settings import client_settings, make
 
 _LOGGER = logging.getLogger("harvest_dagster.election")
 _HEARTBEAT_MS = 500
 _HANG_SECONDS = 30
+_ANSWER_SECONDS = 0.5
+_FAULTS = 10
 _OWNED = {
     "group.id": "it is leader_group",
     "group.instance.id": "a static member's place is kept when it leaves, and nobody takes over",
@@ -60,7 +64,13 @@ class Group:
         self.in_callback = False
         self.asked_at: float | None = None
         self._answer: Callable[[], None] | None = None
-        self._consumer: Consumer = make(Consumer, _consumer_settings(settings, self._answered))
+        self._servers = str(settings.kafka["bootstrap.servers"])
+        self._faults: deque[ErrorCode] = deque(maxlen=_FAULTS)
+        calls: dict[str, Callable[..., None]] = {
+            "on_commit": self._answered,
+            "error_cb": self._faults.append,
+        }
+        self._consumer: Consumer = make(Consumer, _consumer_settings(settings, calls))
         self._consumer.subscribe(
             [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
@@ -91,6 +101,28 @@ class Group:
         self.asked_at = self._answer = None
         answer()
         return asked_at
+
+    def trouble(self) -> str | None:
+        """Return why Kafka can't be reached, where no broker answers, or one does not let us in.
+
+        The client says that once, and never that it is over: whoever is proved to be right again
+        says so to `reached`.
+        """
+        if any(is_silence(fault) or is_refusal(fault) for fault in self._faults):
+            return unreachable(self._servers, self._faults)
+        return None
+
+    def reached(self) -> None:
+        """Forget what was said of the connections: Kafka has answered."""
+        self._faults.clear()
+
+    def answers(self) -> bool:
+        """Return whether Kafka answers; it blocks for a moment, so ask while nothing is owned."""
+        try:
+            self._consumer.list_topics(self._topic, timeout=_ANSWER_SECONDS)
+        except KafkaException:
+            return False
+        return True
 
     def leave(self) -> None:
         """Leave, so that Kafka hands over at once; without a word if it does not answer in time."""
@@ -161,7 +193,7 @@ def _check(offsets: list[TopicPartition], error: ErrorCode | None = None) -> Non
 
 
 def _consumer_settings(
-    settings: CandidateSettings, on_commit: Callable[..., None]
+    settings: CandidateSettings, calls: Mapping[str, Callable[..., None]]
 ) -> dict[str, Any]:
     defaults: dict[str, object] = {
         # Cooperative and sticky: a candidate that joins takes nothing away from a leader.
@@ -179,6 +211,6 @@ def _consumer_settings(
         "max.poll.interval.ms": settings.session_timeout_ms
         + int(1000 * (_HANG_SECONDS + settings.drain_seconds)),
         "enable.auto.commit": False,
-        "on_commit": on_commit,
+        **calls,
     }
     return client_settings({**defaults, **settings.kafka}, extra, _OWNED)

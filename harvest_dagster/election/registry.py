@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from psycopg.errors import LockNotAvailable
 
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.errors import OutboxError
-from harvest_dagster.ledger import events, lease
+from harvest_dagster.ledger import candidates, events, lease
 from harvest_dagster.ledger.lease import Lease, Renewal
 from harvest_dagster.postgres.connect import OUTDATED, UNAVAILABLE, Patience, connect
 
@@ -65,6 +65,15 @@ class Registry:
             )
         ):
             self._ask(partial(_note_fenced, held=held, reason=reason))
+
+    def stand(self, troubles: Sequence[str]) -> None:
+        """Write down that this candidate stands, and what keeps it from leading."""
+        of, who = self._settings, self._holder
+        self._ask(lambda c: candidates.stand(c, of.name, who, troubles))
+
+    def go(self) -> None:
+        """Write down that it stands no more."""
+        self._ask(lambda c: candidates.go(c, self._settings.name, self._holder))
 
     def close(self) -> None:
         """Give the connection up."""

@@ -13,6 +13,7 @@ from harvest_dagster.clock import Deadline, now
 from harvest_dagster.election.dispatcher import Dispatcher
 from harvest_dagster.election.first_come import FirstCome
 from harvest_dagster.election.group import Group, is_expelled, is_rebalance, is_topic_gone
+from harvest_dagster.election.presence import Presence
 from harvest_dagster.election.registry import Registry
 from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.election.terms import Terms
@@ -49,9 +50,10 @@ class Standing:
         dispatcher: Dispatcher,
         registry: Registry,
         trouble: Trouble,
+        presence: Presence,
     ) -> None:
         self._settings, self._terms, self._dispatcher = settings, terms, dispatcher
-        self._registry, self._trouble = registry, trouble
+        self._registry, self._trouble, self._presence = registry, trouble, presence
         self._next_proof = self._next_settling = 0.0
         self._failures = 0
         self._database_failed_at: float | None = None
@@ -66,6 +68,8 @@ class Standing:
             if now() >= self._next_settling:
                 self._next_settling = now() + self._settings.heartbeat_seconds
                 self._settled()
+                self._hear()
+                self._presence.tell()
             if now() >= self._next_proof:
                 self._prove(self._group.owned)
         reason = self._leave or STOPPED
@@ -90,8 +94,20 @@ class Standing:
             if is_topic_gone(error):
                 self._leave = NO_TOPIC
 
-    def _assigned(self) -> None:
+    def _hear(self) -> None:
+        """Report that Kafka can't be reached, or that it can be again; a leader has its proofs."""
+        trouble = self._group.trouble()
+        if trouble is not None and not self._group.owned and self._group.answers():
+            self._reached()
+        elif trouble is not None:
+            self._trouble.report("kafka", trouble)
+
+    def _reached(self) -> None:
+        self._group.reached()
         self._trouble.over("kafka")
+
+    def _assigned(self) -> None:
+        self._reached()
         self._next_proof = 0.0
 
     def _revoked(self, shards: list[int]) -> None:
@@ -119,7 +135,7 @@ class Standing:
             self._schedule(proved=False)
             return
         if asked_at is not None:
-            self._trouble.over("kafka")
+            self._reached()
             self._schedule(proved=self._answered(partial(self._hold, owned, asked_at)))
 
     def _refused(self, error: KafkaException) -> None:

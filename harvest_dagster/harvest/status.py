@@ -62,6 +62,7 @@ def read_status(
         work.leases,
         work.tours,
         work.events,
+        work.candidates,
         str(table),
         read_backlog(connection, table),
         _in_flight(connection, name),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from confluent_kafka import KafkaError, KafkaException
 
 from harvest_dagster.text import printable
@@ -36,6 +38,23 @@ def explained(error: KafkaError | KafkaException) -> str:
     said = printable(" ".join(str(fault.str()).partition(" (after ")[0].split()))
     advice = _ADVICE.get(_code(fault))
     return f"{said}; {advice}" if advice else said
+
+
+def unreachable(servers: str, faults: Sequence[KafkaError], said: str = "") -> str:
+    """Return, of what a client heard of its connections, why Kafka can't be used, in a line."""
+    telling = [fault for fault in faults if not is_silence(fault)]
+    cause = said if not telling else explained(telling[-1])
+    if any(map(is_refusal, faults)):
+        return f"Kafka can't be used at bootstrap.servers={servers}: {cause}"
+    return (
+        f"Kafka can't be reached at bootstrap.servers={servers}: {cause}; check the address, and"
+        " that Kafka runs"
+    )
+
+
+def is_silence(fault: KafkaError) -> bool:
+    """Return whether no broker answers; what came before it says why."""
+    return bool(fault.code() == KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001
 
 
 def is_refusal(fault: KafkaError) -> bool:

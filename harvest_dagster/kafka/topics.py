@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import KafkaError
-from harvest_dagster.kafka.refusals import explained, is_refusal
+from harvest_dagster.kafka.refusals import explained, unreachable
 from harvest_dagster.kafka.settings import client_settings, make
 
 _REQUEST_SECONDS = 5.0
@@ -87,12 +87,7 @@ class _Cluster:
     def pause(self, trouble: str) -> None:
         """Wait before the next try, or give up."""
         if self._deadline.left <= _PAUSE_SECONDS:
-            raise UnreachableError(
-                f"Kafka can't be used at bootstrap.servers={self._servers}: {trouble}"
-                if self._is_refused()
-                else f"Kafka can't be reached at bootstrap.servers={self._servers}: {trouble};"
-                " check the address, and that Kafka runs"
-            )
+            raise UnreachableError(unreachable(self._servers, self._causes, trouble))
         self._admin.poll(_PAUSE_SECONDS)
 
     def command(self, topic: str, partitions: int, what: str) -> str:
@@ -110,16 +105,8 @@ class _Cluster:
             except KafkaException as error:
                 if not _passing(error):
                     raise
-                self.pause(self._cause() or explained(error))
-
-    def _cause(self) -> str | None:
-        """Return what the client said of its connections, which a timed-out request does not."""
-        self._admin.poll(0)
-        telling = [c for c in self._causes if c.code() != ErrorCode._ALL_BROKERS_DOWN]  # noqa: SLF001
-        return explained(telling[-1]) if telling else None
-
-    def _is_refused(self) -> bool:
-        return any(map(is_refusal, self._causes))
+                self._admin.poll(0)  # what it says of its connections a timed-out request does not
+                self.pause(explained(error))
 
     def _describe(self, topic: str, seconds: float) -> Any:  # noqa: ANN401 - TopicDescription
         asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=seconds)

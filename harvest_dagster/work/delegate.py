@@ -31,6 +31,7 @@ import psycopg
 
 from harvest_dagster.clock import Deadline, now
 from harvest_dagster.errors import FencedError, HarvestStateError
+from harvest_dagster.ledger import candidates
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.lease import Lease, LeaseRow
 from harvest_dagster.postgres.connect import PATIENT, Patience, connect
@@ -146,10 +147,20 @@ class Delegate:
     def _work(self) -> None:
         try:
             self.work.run()
+        except FencedError as fenced:
+            self._failure = FencedError(f"{fenced}{self._trouble()}")
         except BaseException as failure:  # noqa: BLE001 - wait() raises it
             self._failure = failure
         finally:
             self._ended.set()
+
+    def _trouble(self) -> str:
+        """Return what troubles the candidate that this tour works for, to say why it was fenced."""
+        with suppress(psycopg.Error), self._connect("trouble", _PATIENCE) as connection:
+            for row in candidates.read(connection, self.led.name):
+                if row.holder == self.work.lease.holder and row.troubles:
+                    return f"; who leads it says: {'; '.join(row.troubles)}"
+        return ""
 
     def _watch(self) -> None:
         """Hear of the lease until the tour has ended; connect anew when the connection breaks."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import psycopg
 
+from harvest_dagster.ledger.candidates import CandidateRow
 from harvest_dagster.ledger.events import KINDS
+from harvest_dagster.text import ages, counted
 from harvest_dagster.work.led import Led
 from harvest_dagster.work.room import AssetText, CheckText, Facts, Room, Verdict
 from harvest_dagster.work.status import WorkStatus
@@ -40,7 +42,7 @@ def judged(
     room: Room, led: Led, status: WorkStatus, still_seconds: float = 0.0
 ) -> Iterator[Verdict]:
     """Judge what is seen at one moment."""
-    yield one_leader(status, led.candidate.shards)
+    yield one_leader(status, led.candidate.shards, room.word)
     yield from room.judge(led, status, still_seconds)
 
 
@@ -56,13 +58,24 @@ def judged_by(
     return next(verdict for verdict in found if verdict.check == check.name)
 
 
-def one_leader(status: WorkStatus, shards: int) -> Verdict:
-    """Judge whether each shard has its leader."""
+def one_leader(status: WorkStatus, shards: int, word: str) -> Verdict:
+    """Judge whether each shard has its leader, and where one has not, say why."""
     leading = {row.shard for row in status.leases if not row.expired}
     missing = ", ".join(str(shard) for shard in range(shards) if shard not in leading)
-    says = f"nobody leads shard {missing}: is the sensor on?" if missing else ""
+    says = f"nobody leads shard {missing}: {_why(status.candidates, word)}" if missing else ""
     return Verdict(
         _ONE_LEADER.asset, _ONE_LEADER.name, not missing, says or "every shard has its leader"
+    )
+
+
+def _why(standing: Sequence[CandidateRow], word: str) -> str:
+    if not standing:
+        return f"nobody stands for election; turn the sensor on, or start `harvest {word} run`"
+    troubles = {trouble: row for row in standing for trouble in row.troubles}
+    said = [f"{trouble} (for {ages(row.since_seconds)})" for trouble, row in troubles.items()]
+    return "; ".join(said) or (
+        f"{counted(len(standing), 'candidate')} without any trouble should lead within seconds; if"
+        " this lasts, see the log of " + ", ".join(row.holder for row in standing)
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import psycopg
 
-from harvest_dagster.ledger import events, lease
+from harvest_dagster.ledger import candidates, events, lease
+from harvest_dagster.ledger.candidates import CandidateRow
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.work import tours
@@ -22,6 +23,7 @@ class WorkStatus:
     leases: list[LeaseRow]
     tours: list[TourRow]
     events: list[Event]
+    candidates: list[CandidateRow]
 
     @property
     def done(self) -> int:
@@ -38,4 +40,5 @@ def read_work_status(
         lease.read(connection, name),
         tours.read(connection, name),
         events.read(connection, name, limit=last_events),
+        candidates.read(connection, name),
     )

@@ -46,6 +46,7 @@ def status(**of: Any) -> Status:
         [lease()],
         [tour()],
         [],
+        [],
         "outbox",
         Backlog(0, 0.0, exact=True),
         InFlight(0, 0, None),

@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 LIBRARY = ROOT / "harvest_dagster"
 TABLES = {
-    "ledger": {"lease", "event", "identity", "written"},
+    "ledger": {"lease", "event", "identity", "written", "candidate"},
     "outbox": {"claim", "parked", "retained"},
     "work": {"tour"},
     "harvest": set[str](),
