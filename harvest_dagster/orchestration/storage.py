@@ -21,8 +21,11 @@ from urllib.parse import quote, urlsplit
 import click
 import dagster as dg
 import psycopg
+import psycopg2
 from dagster_postgres.storage import DagsterPostgresStorage
 from psycopg import sql
+from sqlalchemy import event
+from sqlalchemy.exc import DisconnectionError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from harvest_dagster.config import load_settings
@@ -64,7 +67,32 @@ class HarvestStorage(DagsterPostgresStorage):
         given: Any = {key: value for key, value in config_value.items() if key != "database"}
         if not {"postgres_url", "postgres_db"} & given.keys():
             given["postgres_url"] = _url(config_value["database"])
-        return super().from_config_value(inst_data, given)
+        made = super().from_config_value(inst_data, given)
+        for part in (made.run_storage, made.event_log_storage, made.schedule_storage):
+            _have_lasting_pool(part)
+        return made
+
+
+def _have_lasting_pool(storage: Any) -> None:  # noqa: ANN401 - one of three classes without a common one
+    """Have the web server, which keeps connections open, look whether one is good before its use.
+
+    Else the first pages after a restart of PostgreSQL are errors.
+    """
+    optimize = storage.optimize_for_webserver
+
+    def optimize_lastingly(*args: Any, **named: Any) -> None:  # noqa: ANN401 - as it takes them
+        optimize(*args, **named)
+        event.listen(storage._engine, "checkout", _look)  # noqa: SLF001 - no other door to it
+
+    storage.optimize_for_webserver = optimize_lastingly
+
+
+def _look(connection: Any, *_: object) -> None:  # noqa: ANN401 - psycopg2's, which has no types
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT")
+    except psycopg2.Error:
+        raise DisconnectionError from None  # so the pool makes another
 
 
 def _url(database: str) -> str:

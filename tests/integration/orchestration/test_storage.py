@@ -101,3 +101,24 @@ def test_a_user_who_may_not_create_is_told(
 
 def _as(servers: Servers, user: str) -> str:
     return f"{user}@{urlsplit(servers.postgres).netloc.rpartition('@')[2]}"
+
+
+def test_a_page_after_a_restart(
+    database: str, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The web server keeps connections; the first page after they are cut off has its answer."""
+    monkeypatch.setenv("HARVEST_POSTGRES", database)
+    made = storage(database=missing)
+    parts = [made.run_storage, made.event_log_storage, made.schedule_storage]
+    for part in parts:
+        part.optimize_for_webserver(statement_timeout=5000, pool_recycle=3600, max_overflow=1)
+    asked = [
+        made.run_storage.get_runs,
+        made.event_log_storage.all_asset_keys,
+        made.schedule_storage.all_instigator_state,
+    ]
+    assert [len(ask()) for ask in asked] == [0, 0, 0]
+    with psycopg.connect(database, autocommit=True) as admin:
+        cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s"
+        assert admin.execute(cut, (missing,)).fetchone() == (len(parts),)
+    assert [len(ask()) for ask in asked] == [0, 0, 0]
