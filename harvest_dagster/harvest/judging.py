@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import psycopg
 
-from harvest_dagster.harvest.status import Status
+from harvest_dagster.harvest.status import ParkedCount, Status
 from harvest_dagster.outbox.check import check as check_table
 from harvest_dagster.postgres.finding import Level
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.text import ages
+from harvest_dagster.text import ages, counted
 from harvest_dagster.work.room import CheckText, Verdict
 
 _YOUNG_SECONDS = 60.0
@@ -41,7 +41,7 @@ def judge(status: Status, shards: int, still_seconds: float = 0.0) -> Iterator[V
         "outbox",
         "young",
         oldest < _YOUNG_SECONDS,
-        f"{status.backlog.records:,} records wait, the oldest for {ages(oldest)}",
+        f"{_wait(status.backlog.records)}, the oldest for {ages(oldest)}",
         serious=False,
     )
     stands = _stands_still(status, shards, still_seconds)
@@ -55,7 +55,7 @@ def judge(status: Status, shards: int, still_seconds: float = 0.0) -> Iterator[V
         "parked",
         "nothing_parked",
         not parked.records,
-        f"{parked} records are parked, {parked.held_keys:,} keys wait for them{reasons}",
+        f"{_parked(parked)}{reasons}",
         serious=False,
     )
 
@@ -76,21 +76,32 @@ def _stands_still(status: Status, shards: int, still_seconds: float) -> str:
     waits = waiting.records > 0 and waiting.oldest_seconds > _STALLED_SECONDS
     if flying.records and oldest > _STALLED_SECONDS:
         return (
-            f"{flying.records:,} records are in flight, the oldest for {ages(oldest)}: does Kafka"
-            " answer, and does a lock keep them from being purged? See the tour's run; `remark`"
-            " begins them anew"
+            f"{counted(flying.records, 'record is', 'records are')} in flight, the oldest for"
+            f" {ages(oldest)}: does Kafka answer, and does a lock keep them from being purged? See"
+            " the tour's run; `remark` begins them anew"
         )
     # A harvest without Dagster has no row of its tour: there the claims show that it works.
     if waits and len(alive) < shards and not flying.records:
         return (
-            f"{waiting.records:,} records wait, and no tour runs for {shards - len(alive)} of"
-            f" {shards} shards: see the sensor's ticks and the last run"
+            f"{_wait(waiting.records)}, and no tour runs for {shards - len(alive)} of"
+            f" {counted(shards, 'shard')}: see the sensor's ticks and the last run"
         )
     # What waits for a topic, or behind a parked record, is the matter of the checks for those.
     held = status.parked.held_keys or any(tour.held for tour in status.tours)
     if waits and len(alive) == shards and not held and still_seconds > _STALLED_SECONDS:
         return (
-            f"{waiting.records:,} records wait, a tour runs, and nothing was published for"
+            f"{_wait(waiting.records)}, a tour runs, and nothing was published for"
             f" {ages(still_seconds)}: see the tour's run"
         )
     return ""
+
+
+def _wait(records: int) -> str:
+    return counted(records, "record waits", "records wait")
+
+
+def _parked(parked: ParkedCount) -> str:
+    records = counted(parked.records, "record is", "records are")
+    keys = counted(parked.held_keys, "key waits", "keys wait")
+    least = "" if parked.exact else "at least "
+    return f"{least}{records} parked, {keys} for {'it' if parked.records == 1 else 'them'}"

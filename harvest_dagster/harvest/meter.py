@@ -14,6 +14,10 @@ _SQL = statements("harvest_dagster.harvest", "meter.sql")
 COUNTED = 100_000
 """A backlog is counted up to this many records, and estimated beyond."""
 
+SORTED = 10_000
+"""So many of the first records that wait are looked at, and so many topics of them said."""
+TOPICS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
@@ -22,6 +26,12 @@ class Backlog:
     records: int
     oldest_seconds: float
     exact: bool
+
+
+def read_topics(connection: psycopg.Connection[Any], table: TableName) -> dict[str, int]:
+    """Count, of the first records that wait, how many are for which topic, most first."""
+    values = {"most": SORTED, "topics": TOPICS}
+    return dict(connection.execute(_SQL["topics"].sql(table=table), values).fetchall())
 
 
 def read_backlog(connection: psycopg.Connection[Any], table: TableName) -> Backlog:

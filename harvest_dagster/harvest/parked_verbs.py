@@ -85,7 +85,7 @@ def _listed(records: Sequence[Parked]) -> Iterator[str]:
     """Write each record down, many in one entry of the log, which would grow too long otherwise."""
     for first in range(0, len(records), _RECORDS_A_LINE):
         some = records[first : first + _RECORDS_A_LINE]
-        told = (printable(f"{r.id}, topic {r.topic}, key {_key(r)}: {r.reason}") for r in some)
+        told = (printable(f"{r.id}, topic {r.topic}, key {shown_key(r)}: {r.reason}") for r in some)
         yield "\n".join(["to be discarded:", *told])
 
 
@@ -95,13 +95,14 @@ def _did(what: str, records: Sequence[Parked]) -> Did:
     more = ", ..." if len(records) > _IDS else ""
     ids = ", ".join(str(record.id) for record in records[:_IDS])
     rows: list[Row] = [
-        {"id": r.id, "topic": r.topic, "key": _key(r), "tries": r.tries, "reason": r.reason}
+        {"id": r.id, "topic": r.topic, "key": shown_key(r), "tries": r.tries, "reason": r.reason}
         for r in records
     ]
     return Did([f"{what}: {ids}{more}"], {"records": len(records), "which": rows})
 
 
-def _key(record: Parked) -> str:
+def shown_key(record: Parked) -> str:
+    """Return the key of a record for people, and not all of a long one."""
     text = "-" if record.key is None else as_text(record.key)
     return text if len(text) <= _KEY_LENGTH else text[: _KEY_LENGTH - 1] + "…"
 

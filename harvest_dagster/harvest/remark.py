@@ -25,6 +25,7 @@ from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.events import read as read_events
 from harvest_dagster.ledger.lease import LeaseRow
 from harvest_dagster.postgres.statements import statements
+from harvest_dagster.text import counted
 from harvest_dagster.work import tours
 
 _IN_FLIGHT = statements("harvest_dagster.harvest", "remark.sql")["in_flight"].text
@@ -55,10 +56,11 @@ class Remarked:
         if self.epoch is None:
             return f"{shard}: {self.how}, but nobody has gone on from {old} yet"
         if self.left:
-            return f"{shard}: {self.how}; {self.left:,} records of {old} are marked still"
-        again = f"{self.remarked:,} were" if self.remarked else "none had to be"
+            return f"{shard}: {self.how}; {counted(self.left, 'record')} of {old} still marked"
+        again = counted(self.remarked, "was", "were") if self.remarked else "none had to be"
+        flying = counted(self.in_flight, "record was", "records were")
         return (
-            f"{shard}: {self.how}; {self.in_flight:,} records were in flight under {old}, and"
+            f"{shard}: {self.how}; {flying} in flight under {old}, and"
             f" {again} marked again under epoch {self.epoch}"
         )
 

@@ -11,11 +11,12 @@ from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvesting import Harvesting, table_of
 from harvest_dagster.harvest.judging import CHECKS, inspect, judge
 from harvest_dagster.harvest.leader_events import KINDS
-from harvest_dagster.harvest.parked_verbs import DISCARD, REQUEUE
+from harvest_dagster.harvest.parked_verbs import DISCARD, REQUEUE, shown_key
 from harvest_dagster.harvest.stash_verb import STASH
-from harvest_dagster.harvest.status import Status, read_status
+from harvest_dagster.harvest.status import Seen, Status, read_seen
 from harvest_dagster.harvest.table_verbs import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.harvest.verbs import REMARK
+from harvest_dagster.outbox.parked import Parked
 from harvest_dagster.text import ages
 from harvest_dagster.work.described import LEASE_KINDS
 from harvest_dagster.work.led import Led
@@ -51,8 +52,8 @@ _ASSETS = (
 _SCHEMA = "public"
 
 
-def _look(connection: psycopg.Connection[Any], led: Harvesting) -> Status:
-    return read_status(connection, table_of(led), led.name, events=0)
+def _look(connection: psycopg.Connection[Any], led: Harvesting) -> Seen:
+    return read_seen(connection, table_of(led), led.name)
 
 
 def _judge(led: Harvesting, status: Status, still_seconds: float) -> Iterable[Verdict]:
@@ -63,19 +64,39 @@ def _inspect(connection: psycopg.Connection[Any], led: Harvesting) -> Iterable[V
     return inspect(connection, table_of(led))
 
 
-def _observe(_led: Led, status: Status) -> Mapping[str, Facts]:
+def _observe(_led: Led, status: Seen) -> Mapping[str, Facts]:
+    waiting: list[Row] = [{"topic": name, "records": n} for name, n in status.topics.items()]
     figures: Facts = {
         "backlog": status.backlog.records,
         "oldest seconds": round(status.backlog.oldest_seconds, 1),
         "in flight": status.in_flight.records,
         "published": status.done,
-        "remarked": sum(tour.figure("remarked") for tour in status.tours),
+        "remarked": sum(tour.ever("remarked") for tour in status.tours),
         "parked": status.parked.records,
+        "backlog by topic": waiting,
     }
     reasons: list[Row] = [
         {"records": n, "reason": reason} for reason, n in status.parked.reasons.items()
     ]
-    return {"outbox": figures, "parked": {"parked": status.parked.records, "reasons": reasons}}
+    parked: Facts = {
+        "parked": status.parked.records,
+        "ids": f"[{', '.join(str(record.id) for record in status.aside)}]" if status.aside else "",
+        "which": [_row(record) for record in status.aside],
+        "reasons": reasons,
+    }
+    return {"outbox": figures, "parked": parked}
+
+
+def _row(record: Parked) -> Row:
+    return {
+        "id": record.id,
+        "topic": record.topic,
+        "key": shown_key(record),
+        "bytes": record.value_bytes or 0,
+        "tries": record.tries,
+        "since": record.parked_at.isoformat(" ", "seconds"),
+        "reason": record.reason,
+    }
 
 
 def _about(status: Status) -> str:

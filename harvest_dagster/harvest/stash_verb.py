@@ -16,6 +16,7 @@ from harvest_dagster.errors import HarvestError, HarvestStateError, MessageError
 from harvest_dagster.harvest.harvesting import table_of
 from harvest_dagster.outbox.stash_lines import bad_lines, stash_in_batches
 from harvest_dagster.outbox.table import Outbox
+from harvest_dagster.text import counted
 from harvest_dagster.work.room import Call, Did, Verb
 
 _MOST_BAD = 20
@@ -45,7 +46,7 @@ def _stash(call: Call, options: StashLines) -> Did:
     outbox = Outbox.named(str(table_of(call.led)), max_message_bytes=size)
     _refuse_bad(call, options, outbox)
     count = _in_batches(call, options, outbox)
-    said = f"stashed {count:,} messages into {outbox.table}"
+    said = f"stashed {counted(count, 'message')} into {outbox.table}"
     return Did([said], {"messages": count, "messages a transaction": options.batch})
 
 
@@ -64,10 +65,10 @@ def _in_batches(call: Call, options: StashLines, outbox: Outbox) -> int:
         try:
             for count in stash_in_batches(call.connection, lines, outbox, options.batch):
                 if silent.over:
-                    call.say(f"{count:,} messages are stashed")
+                    call.say(f"{counted(count, 'message')} stashed so far")
                     silent = Deadline(_SAY_SECONDS)
         except BaseException:
-            call.say(f"{count:,} messages were stashed before it failed: they stay")
+            call.say(f"{counted(count, 'message')} stashed before it failed: what is stashed stays")
             raise
     return count
 

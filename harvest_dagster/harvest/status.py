@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import psycopg
 from psycopg.rows import class_row
 
-from harvest_dagster.harvest.meter import Backlog, read_backlog
-from harvest_dagster.outbox.parked import COUNTED, held_keys, reasons
+from harvest_dagster.harvest.meter import Backlog, read_backlog, read_topics
+from harvest_dagster.outbox.parked import COUNTED, Choice, Parked, held_keys, read, reasons
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.work.status import WorkStatus, read_work_status
 
+ASIDE = 50
+"""So many of the records that are set aside are shown."""
 _SQL = statements("harvest_dagster.harvest", "status.sql")
 
 
@@ -49,6 +51,26 @@ class Status(WorkStatus):
     backlog: Backlog
     in_flight: InFlight
     parked: ParkedCount
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Status):
+    """The same, with what a page has room for: what waits for which topic, and what is set aside.
+
+    `topics` is of the first records that wait, `aside` has the first that are set aside.
+    """
+
+    topics: dict[str, int]
+    aside: list[Parked]
+
+
+def read_seen(connection: psycopg.Connection[Any], table: TableName, name: str) -> Seen:
+    """Read it, without events."""
+    status = read_status(connection, table, name, events=0)
+    topics = read_topics(connection, table) if status.backlog.records else {}
+    aside = read(connection, Choice(name), limit=ASIDE) if status.parked.records else []
+    known = {field.name: getattr(status, field.name) for field in fields(status)}
+    return Seen(**known, topics=topics, aside=aside)
 
 
 def read_status(

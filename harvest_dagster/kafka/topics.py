@@ -14,6 +14,7 @@ from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import KafkaError
 from harvest_dagster.kafka.refusals import explained, unreachable
 from harvest_dagster.kafka.settings import client_settings, make
+from harvest_dagster.text import counted
 
 _REQUEST_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
@@ -36,8 +37,8 @@ def ensure_topic(
         kafka.pause(f"the new topic {topic} does not show up")
     if width < partitions:
         raise KafkaError(
-            f"the topic {topic} has {width} partitions, and {partitions} are needed: add some with"
-            f" `{kafka.command(topic, partitions, '--alter')}`, or name another topic"
+            f"the topic {topic} has {counted(width, 'partition')}, and {partitions} are needed:"
+            f" add some with `{kafka.command(topic, partitions, '--alter')}`, or name another topic"
         )
     return created
 

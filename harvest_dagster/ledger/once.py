@@ -27,7 +27,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt
 from harvest_dagster.errors import OutboxError
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
-from harvest_dagster.text import printable
+from harvest_dagster.text import counted, printable
 
 OnRepeat = Literal["skip", "again", "error"]
 """What becomes of a write whose key was written by another one."""
@@ -166,8 +166,9 @@ def _is_repeated(known: Written, request: Request) -> bool:
         )
     if request.on_repeat == "error":
         raise OutboxError(
-            f"key: {request.known_as} was written already, {known.messages:,} messages"
-            f" and {sum(known.tables.values()):,} rows; give another key, or onRepeat skip or again"
+            f"key: {request.known_as} was written already, {counted(known.messages, 'message')}"
+            f" and {counted(sum(known.tables.values()), 'row')}; give another key, or onRepeat skip"
+            " or again"
         )
     return request.on_repeat == "skip"
 

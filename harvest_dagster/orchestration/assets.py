@@ -54,7 +54,11 @@ def topic_asset(names: Names, topic: str) -> dg.AssetSpec:
     made = _topics.get(key)
     if made is None:
         kinds = frozenset({"kafka"})
-        text = AssetText(topic, f"The topic {topic}, and how much is in it.", kinds)
+        says = (
+            f"The topic {topic}, and the sum of its partitions' end offsets, in which the marks of"
+            " transactions count as well."
+        )
+        text = AssetText(topic, says, kinds)
         made = _topics[key] = _spec(names, text, key, [outbox], topic=topic)
     before = made.deps
     if isinstance(before, list) and outbox not in before:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import dagster as dg
@@ -75,7 +75,7 @@ class Logbook:
         self._seen = 0
         self._began = time.monotonic()
         self._next_events = self._next_progress = self._began
-        self._last = (self._began, 0)
+        self._last: tuple[float, Mapping[str, int]] = (self._began, {})
 
     def write(self) -> None:
         """Write what is due."""
@@ -110,11 +110,11 @@ class Logbook:
     def _write_progress(self, time_: float) -> None:
         then, before = self._last
         led, figures = self._tour.led, self._tour.work.figures
-        count = done(led, figures)
-        self._last = (time_, count)
-        rate = (count - before) / (time_ - then) if time_ > then else 0.0
+        self._last = (time_, figures)
+        moved = done(led, figures) - done(led, before)
+        rate = moved / (time_ - then) if time_ > then else 0.0
         self._log.info(
-            f"{did(led, figures)}, {rate:,.0f}/s{just_now(led, figures)},"
+            f"{did(led, figures, before)}, {rate:,.0f}/s{just_now(led, figures)},"
             f" running for {ages(time_ - self._began)}"
         )
 

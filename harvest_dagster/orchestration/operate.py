@@ -37,6 +37,17 @@ def op_name(names: Names, verb: str) -> str:
     return f"do_{names.job(verb)}"
 
 
+def pasted(names: Names, room: Room, ids: str) -> dict[str, str]:
+    """Return what to paste into the Launchpad of each job that takes records by their ids."""
+    return {
+        f"config of {names.job(verb.name)}": (
+            f"ops: {{{op_name(names, verb.name)}: {{config: {{ids: {ids}}}}}}}"
+        )
+        for verb in room.verbs
+        if "ids" in verb.options.model_fields
+    }
+
+
 def _verb_job(names: Names, verb: Verb) -> dg.JobDefinition:
     @dg.op(
         name=op_name(names, verb.name),

@@ -11,13 +11,14 @@ from harvest_dagster.errors import ConfigError
 from harvest_dagster.orchestration.translator import HarvestTranslator
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-OUTBOX_TAG, TABLE_TAG, SHARD_TAG, HOLDER_TAG, EPOCH_TAG = (
-    "harvest/name",
-    "harvest/table",
-    "harvest/shard",
-    "harvest/holder",
-    "harvest/epoch",
+OUTBOX_TAG, EPOCH_TAG = "harvest/name", "harvest/epoch"
+"""The tags of a run that people see."""
+TABLE_TAG, SHARD_TAG, HOLDER_TAG = (
+    ".dagster/harvest_table",
+    ".dagster/harvest_shard",
+    ".dagster/harvest_holder",
 )
+"""Tags by which we find runs; Dagster's pages leave out what begins so."""
 NO_RETRY = {"dagster/max_retries": "0"}
 """Whatever Dagster does with other runs: the sensor starts the next tour, and what an operator's
 job has written is not to be written twice."""

@@ -3,8 +3,10 @@
 The cursor remembers what was reported last. So a tick that is repeated repeats at most its own
 events, and a code location that is reloaded goes on where the last one was.
 
-    figures      when they changed, at most every 20 s, and once more when the rate is down to 0;
-                 every minute while records wait, since they grow older; else every 10 minutes
+    figures      at once when others lead; when they changed, at most every 20 s, and once more when
+                 the rate is down to 0; every minute while records wait, since they grow older; else
+                 every 10 minutes
+    others       what is seen of the other assets, at once when it changed
     checks       when one turned red or green; those that are red every minute, since whoever runs
                  one from the UI looks at one moment only; all of them every 10 minutes, and when
                  the sensor ticks again after a silence, in which others may have reported them
@@ -15,6 +17,7 @@ events, and a code location that is reloaded goes on where the last one was.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import TypeAlias
 
 import dagster as dg
@@ -23,9 +26,13 @@ from harvest_dagster.ledger.events import Event
 from harvest_dagster.orchestration.checks import evaluation
 from harvest_dagster.orchestration.cursor import Cursor
 from harvest_dagster.orchestration.facts import as_metadata, schema
+from harvest_dagster.orchestration.leaders import Leaders
+from harvest_dagster.orchestration.logbook import described
+from harvest_dagster.orchestration.operate import pasted
 from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.pulse import LONGEST_SILENCE
-from harvest_dagster.work.room import AssetText, Facts, Verdict
+from harvest_dagster.text import printable
+from harvest_dagster.work.room import AssetText, Facts, Room, Verdict
 
 _CHANGED_SECONDS, _WAITING_SECONDS, _SAME_SECONDS = 20.0, 60.0, 600.0
 _TOPIC_SECONDS = 60.0
@@ -38,26 +45,40 @@ Figures: TypeAlias = "dict[str, int | float]"
 class Reporter:
     """Says what is due in the tick of a moment, and moves the cursor on."""
 
-    def __init__(self, names: Names, cursor: Cursor, now: float) -> None:
-        self._names, self.cursor, self.now = names, cursor, now
+    def __init__(self, names: Names, room: Room, cursor: Cursor, now: float) -> None:
+        self._names, self._room, self.cursor, self.now = names, room, cursor, now
+        self._said: list[str] = []
+
+    @property
+    def happened(self) -> list[str]:
+        """What has happened since the last tick, a line each."""
+        return [printable(line) for line in self._said]
 
     def figures(
-        self, seen: Mapping[str, Facts], rate: float, *, waits: bool
+        self, seen: Mapping[str, Facts], rate: float, leaders: Leaders, *, waits: bool
     ) -> Iterator[AssetEvent]:
-        """What is seen of the assets: of the first one its figures, of others what changed."""
+        """What is seen of the assets: of the first who leads and its figures, of others changes."""
         (first, facts), *others = seen.items()
         figures = {**_numbers(facts), "rate": rate}
-        if not self._are_due(figures, waits=waits):
-            return
-        yield self._observed(first, figures)
+        if self._are_due(figures, leaders, waits=waits):
+            yield self._observed(first, {**leaders.metadata, **as_metadata(facts), "rate": rate})
+            self.cursor.figures_at, self.cursor.figures = self.now, figures
+            self.cursor.leaders = leaders.which
         for asset, said in others:
-            name = next(iter(said))
-            if figures[name] != self.cursor.figures.get(name, 0):
-                yield self._observed(asset, as_metadata(said))
-        self.cursor.figures_at, self.cursor.figures = self.now, figures
+            digest = sha256(repr(said).encode()).hexdigest()[:16]
+            known = self.cursor.said_of.get(asset)
+            if digest != known and (known is not None or any(said.values())):
+                yield self._observed(asset, {**as_metadata(said), **self._pasted(said)})
+            self.cursor.said_of[asset] = digest
 
-    def _are_due(self, figures: Figures, *, waits: bool) -> bool:
+    def _pasted(self, said: Facts) -> Mapping[str, str]:
+        ids = said.get("ids")
+        return pasted(self._names, self._room, ids) if isinstance(ids, str) else {}
+
+    def _are_due(self, figures: Figures, leaders: Leaders, *, waits: bool) -> bool:
         age, last = self.now - self.cursor.figures_at, self.cursor.figures
+        if leaders.which != self.cursor.leaders:
+            return True
         stopped = not figures["rate"] and last.get("rate", 0) > 0
         changed = stopped or _counts(figures) != _counts(last)
         if changed:
@@ -81,15 +102,20 @@ class Reporter:
         if again:
             cursor.reds_at = self.now
         for verdict in found:
-            turned = cursor.checks.get(verdict.check) != verdict.passed
+            known = cursor.checks.get(verdict.check)
+            turned = known != verdict.passed
             if due or turned or (again and not verdict.passed):
                 cursor.checks[verdict.check] = verdict.passed
+                if turned and (known is not None or not verdict.passed):
+                    colour = "green" if verdict.passed else "red"
+                    self._said.append(f"{verdict.check} is {colour}: {verdict.says}")
                 yield evaluation(self._names, verdict)
 
     def history(self, assets: Sequence[AssetText], events: Sequence[Event]) -> Iterator[AssetEvent]:
         """What happened since the last tick, of each asset; `events` are newest first."""
         new = [event for event in events if event.id > self.cursor.event]
         self.cursor.event = max((event.id for event in new), default=self.cursor.event)
+        self._said += [described(event) for event in reversed(new)]
         for asset in assets:
             its = [event for event in events if event.kind in asset.events]
             for event in reversed([event for event in its if event in new][:_MOST_EVENTS]):
@@ -97,21 +123,21 @@ class Reporter:
                 yield self._observed(asset.name, {**_facts(event), "history": history})
 
     def topics(self, counts: Mapping[str, int]) -> Iterator[AssetEvent]:
-        """How much is in the topics."""
+        """Where the topics end."""
         cursor = self.cursor
         if self.now - cursor.topics_at < _TOPIC_SECONDS or dict(counts) == cursor.topics:
             return
         for topic, count in counts.items():
             if count != cursor.topics.get(topic):
                 yield dg.AssetObservation(
-                    asset_key=self._names.topic(topic), metadata={"end of the log": count}
+                    asset_key=self._names.topic(topic), metadata={"end offsets": count}
                 )
         cursor.topics_at, cursor.topics = self.now, dict(counts)
 
     def said(self, line: str) -> str:
         """Remember that this tick was, and what it saw; return the cursor as Dagster keeps it."""
         self.cursor.saw, self.cursor.ticked_at = line, self.now
-        return self.cursor.model_dump_json()
+        return self.cursor.write()
 
     def _observed(
         self, what: str, metadata: Mapping[str, dg.MetadataValue | int | float | str]

@@ -19,6 +19,7 @@ from harvest_dagster.ledger.events import read as read_events
 from harvest_dagster.orchestration.candidacy import candidacy_of
 from harvest_dagster.orchestration.checks import TICK, LedResource, evaluation
 from harvest_dagster.orchestration.cursor import Cursor, pace_of
+from harvest_dagster.orchestration.leaders import leaders
 from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.report import AssetEvent, Reporter
 from harvest_dagster.orchestration.supervise import Step, Supervisor
@@ -26,7 +27,7 @@ from harvest_dagster.orchestration.topic_counts import TopicCounts
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line, printable
-from harvest_dagster.work.described import assets_of, blind, facts_of, judged, nobody_stands
+from harvest_dagster.work.described import assets_of, blind, facts_of, judged, unwatched
 from harvest_dagster.work.led import Led
 from harvest_dagster.work.room import Room
 from harvest_dagster.work.status import WorkStatus
@@ -80,7 +81,7 @@ def _blind(
     context: dg.SensorEvaluationContext, names: Names, room: Room, said: str
 ) -> dg.SensorResult:
     """Say what can't be reached, and that nothing is known to be well until it can."""
-    reporter = Reporter(names, Cursor.read(context.cursor), time.time())
+    reporter = Reporter(names, room, Cursor.read(context.cursor), time.time())
     events = [*reporter.checks([*blind(room, said)])]
     return dg.SensorResult(skip_reason=said, cursor=reporter.said(said), asset_events=events)
 
@@ -90,13 +91,16 @@ def _tick(
 ) -> dg.SensorResult:
     resource: LedResource = getattr(context.resources, names.key)
     led = resource.led()
-    orphaned = telling(context.instance_ref, names, led.name)
+    orphaned = telling(context.instance_ref, names, room, led.name)
     candidacy = candidacy_of(room, led, names.sensor, orphaned)
-    reporter = Reporter(names, Cursor.read(context.cursor), time.time())
+    reporter = Reporter(names, room, Cursor.read(context.cursor), time.time())
     status, events = _seen(room, led, reporter)
     supervisor = Supervisor(context.instance, names, candidacy, status, op)
     steps = [supervisor.step(shard) for shard in range(led.candidate.shards)]
     line = line_of_tick(steps, room.about(status), candidacy.troubles)
+    # Dagster keeps a file for each tick that logs anything: most have nothing to say but the line.
+    for happened in reporter.happened:
+        context.log.info(happened)
     return _result(line, steps, [*chain(events, more(led, reporter))], reporter)
 
 
@@ -115,7 +119,7 @@ def _seen(room: Room, led: Led, reporter: Reporter) -> tuple[WorkStatus, list[As
     facts = facts_of(room, led, status)
     return status, [
         *reporter.history(assets, happened),
-        *reporter.figures(facts, pace.rate, waits=waits),
+        *reporter.figures(facts, pace.rate, leaders(status), waits=waits),
         *reporter.checks(verdicts),
     ]
 
@@ -127,7 +131,6 @@ def _result(
     reporter: Reporter,
 ) -> dg.SensorResult:
     requests = [step.request for step in steps if step.request is not None]
-    # Nothing is logged here: Dagster would keep a file for each tick, and the cursor has the line.
     return dg.SensorResult(
         run_requests=requests or None,
         skip_reason=None if requests else line,  # Dagster takes one of the two
@@ -136,14 +139,14 @@ def _result(
     )
 
 
-def telling(where: "InstanceRef | None", names: Names, name: str) -> Callable[[], None]:
+def telling(where: "InstanceRef | None", names: Names, room: Room, name: str) -> Callable[[], None]:
     """Make what reports to Dagster, when no tick is there to do so, that nobody leads."""
 
     def tell() -> None:
         if where is not None:
             with dg.DagsterInstance.from_ref(where) as instance:
-                verdict = evaluation(names, nobody_stands(name))
-                instance.report_runless_asset_event(verdict)
+                for verdict in unwatched(room, name):
+                    instance.report_runless_asset_event(evaluation(names, verdict))
 
     return tell
 

@@ -1,4 +1,4 @@
-"""How much is in Kafka's topics: asked now and then, on a thread that Kafka may block."""
+"""Where Kafka's topics end: asked now and then, on a thread that Kafka may block."""
 
 from __future__ import annotations
 

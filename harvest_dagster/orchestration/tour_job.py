@@ -26,6 +26,7 @@ from harvest_dagster.orchestration.logbook import PRIORITY, TourConfig, explaine
 from harvest_dagster.orchestration.part_names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.names import TableName
+from harvest_dagster.text import counted
 from harvest_dagster.work.delegate import Delegate
 from harvest_dagster.work.described import did
 
@@ -50,8 +51,8 @@ def tour_job(names: Names) -> dg.JobDefinition:
         lease = delegate.work.lease
         context.log.info(
             f"leading {lease.name}/{lease.shard} under epoch {lease.epoch}: of the last leader's,"
-            f" {found.get('published', 0):,} records were published already,"
-            f" {found.get('remarked', 0):,} are remarked"
+            f" {counted(found.get('published', 0), 'record was', 'records were')} published"
+            f" already, {found.get('remarked', 0):,} remarked"
         )
         facts: dict[str, int | str] = {
             "epoch": lease.epoch,
@@ -82,11 +83,11 @@ def tour_job(names: Names) -> dg.JobDefinition:
         with explained("the account could not be settled"), _reading(harvest) as reading:
             status = read_status(reading, TableName.parse(harvest.outbox), harvest.name, events=0)
         figures = tour.work.figures
-        context.log.info(f"{did(tour.led, figures)}; {status.backlog.records:,} wait in the outbox")
+        context.log.info(f"{did(tour.led, figures)}; {status.backlog.records:,} left in the outbox")
         if figures["in_flight"]:
             context.log.warning(
-                f"{figures['in_flight']:,} records did not settle in time: the next tour settles"
-                " them"
+                f"{counted(figures['in_flight'], 'record')} did not settle in time: that is for the"
+                " next tour"
             )
         context.add_output_metadata(
             {

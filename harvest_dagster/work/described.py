@@ -16,6 +16,7 @@ from harvest_dagster.work.status import WorkStatus
 
 LEASE_KINDS = tuple(KINDS)
 """What happens to a lease."""
+_NOTHING: Mapping[str, int] = {}
 _LEASE = AssetText(
     "lease", "Who leads, under which epoch, and how each term began and ended.", events=LEASE_KINDS
 )
@@ -79,12 +80,11 @@ def _why(standing: Sequence[CandidateRow], word: str) -> str:
     )
 
 
-def nobody_stands(name: str) -> Verdict:
-    """Judge what nobody leads any more, since its sensor does not tick."""
-    says = (
-        f"nobody leads {name}, for its sensor does not tick: turn it on, or see to Dagster's daemon"
-    )
-    return Verdict(_ONE_LEADER.asset, _ONE_LEADER.name, passed=False, says=says)
+def unwatched(room: Room, name: str) -> Iterator[Verdict]:
+    """Judge what nobody leads any more, since its sensor does not tick: none is green for long."""
+    why = f"the sensor of {name} does not tick: turn it on, or see to Dagster's daemon"
+    yield Verdict(_ONE_LEADER.asset, _ONE_LEADER.name, passed=False, says=f"nobody leads, {why}")
+    yield from (verdict for verdict in blind(room, why) if verdict.check != _ONE_LEADER.name)
 
 
 def blind(room: Room, why: str) -> Iterator[Verdict]:
@@ -99,9 +99,13 @@ def facts_of(room: Room, led: Led, status: WorkStatus) -> Mapping[str, Facts]:
     return {asset or assets_of(room)[0].name: facts for asset, facts in found.items()}
 
 
-def did(led: Led, figures: Mapping[str, int]) -> str:
-    """Write how much was done, and what of it is rare."""
-    rare = [figure.name for figure in led.figures if figure.rare and figures.get(figure.name)]
+def did(led: Led, figures: Mapping[str, int], before: Mapping[str, int] = _NOTHING) -> str:
+    """Write how much was done, and what of it is rare, where there is more of that than before."""
+    rare = [
+        figure.name
+        for figure in led.figures
+        if figure.rare and figures.get(figure.name, 0) > before.get(figure.name, 0)
+    ]
     return ", ".join(f"{figures.get(name, 0):,} {name}" for name in (led.figures[0].name, *rare))
 
 

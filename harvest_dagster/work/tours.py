@@ -31,6 +31,7 @@ class TourRow:
     done: int
     done_before: int
     figures: dict[str, int]
+    figures_before: dict[str, int]
     held: dict[str, str]
     drain: bool
     started_seconds: float
@@ -45,6 +46,10 @@ class TourRow:
     def figure(self, name: str) -> int:
         """Return one of its figures, and 0 for one that it does not have."""
         return self.figures.get(name, 0)
+
+    def ever(self, name: str) -> int:
+        """Return one of its figures that counts, with those of the tours before it."""
+        return self.figure(name) + self.figures_before.get(name, 0)
 
 
 @dataclass(frozen=True, slots=True)

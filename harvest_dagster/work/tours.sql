@@ -13,6 +13,14 @@ SELECT name, shard, %(id)s, epoch, %(run)s, clock_timestamp(), clock_timestamp()
      , drain      = false
      , before     = harvest.tour.before + harvest.tour.published
      , published  = 0
+     , figures_before = (
+           SELECT COALESCE(jsonb_object_agg(figure, total), '{}')
+             FROM (SELECT figure, sum(count::bigint) AS total
+                     FROM (SELECT * FROM jsonb_each_text(harvest.tour.figures_before)
+                            UNION ALL
+                           SELECT * FROM jsonb_each_text(harvest.tour.figures)
+                            WHERE harvest.tour.figures_of = harvest.tour.id) AS each (figure, count)
+                    GROUP BY figure) AS summed)
      , figures    = '{}'
      , figures_of = EXCLUDED.id
      , held       = '{}'
@@ -48,6 +56,7 @@ SELECT name, shard, id, epoch, run, published AS done, before AS done_before, he
             ELSE jsonb_build_object('marked', marked, 'published', published, 'purged', purged,
                                     'remarked', remarked, 'parked', parked, 'in_flight', in_flight)
        END                                                        AS figures
+     , figures_before
      , extract(epoch FROM clock_timestamp() - started_at)::float8 AS started_seconds
      , extract(epoch FROM clock_timestamp() - seen_at)::float8    AS seen_seconds
      , ended_at IS NOT NULL                                       AS ended

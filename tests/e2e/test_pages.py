@@ -72,7 +72,7 @@ def test_what_the_topics_have(dagster_ui: DagsterDev, at_work: DagsterDev) -> No
 
     def counted() -> bool:
         found = ui.observations("kafka/orders", 1)
-        return bool(found) and found[0].metadata["end of the log"] >= 5
+        return bool(found) and found[0].metadata["end offsets"] >= 5
 
     until(counted, what="the topic is counted")
 

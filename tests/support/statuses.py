@@ -11,9 +11,10 @@ from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.room import ROOM
-from harvest_dagster.harvest.status import InFlight, ParkedCount, Status
+from harvest_dagster.harvest.status import InFlight, ParkedCount, Seen
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import LeaseRow
+from harvest_dagster.outbox.parked import Parked
 from harvest_dagster.work.described import judged
 from harvest_dagster.work.room import Verdict
 from harvest_dagster.work.tours import TourRow
@@ -30,8 +31,29 @@ def lease(**of: Any) -> LeaseRow:
 def tour(**of: Any) -> TourRow:
     """A tour that is alive."""
     figures = {"marked": 9, "published": 9, "purged": 9, "remarked": 0, "parked": 0, "in_flight": 3}
-    sound = TourRow("o", 0, ID, 7, "run-1", 9, 100, figures, {}, False, 720.0, 0.2, ended=False)
+    sound = TourRow("o", 0, ID, 7, "run-1", 9, 100, figures, {}, {}, False, 720.0, 0.2, ended=False)
     return replace(sound, **of)
+
+
+def record(number: int) -> Parked:
+    """A record that is set aside."""
+    return Parked(
+        number,
+        0,
+        AT,
+        "orders",
+        b"a",
+        None,
+        4,
+        [],
+        [],
+        None,
+        "too large",
+        1,
+        AT,
+        None,
+        holds_key=True,
+    )
 
 
 def event(number: int, kind: str, **detail: Any) -> Event:
@@ -39,9 +61,9 @@ def event(number: int, kind: str, **detail: Any) -> Event:
     return Event(number, AT, "o", 0, 7, ID, kind, detail)
 
 
-def status(**of: Any) -> Status:
+def status(**of: Any) -> Seen:
     """A harvest that does well."""
-    sound = Status(
+    sound = Seen(
         "o",
         [lease()],
         [tour()],
@@ -51,6 +73,8 @@ def status(**of: Any) -> Status:
         Backlog(0, 0.0, exact=True),
         InFlight(0, 0, None),
         ParkedCount(0, 0, {}),
+        {},
+        [],
     )
     return replace(sound, **of)
 
@@ -61,6 +85,6 @@ def harvesting(shards: int = 1) -> Harvesting:
     return Harvesting(HarvestConfig.model_validate(settings))
 
 
-def verdicts(of: Status, shards: int = 1, still_seconds: float = 0.0) -> list[Verdict]:
+def verdicts(of: Seen, shards: int = 1, still_seconds: float = 0.0) -> list[Verdict]:
     """What is judged of a harvest."""
     return [*judged(ROOM, harvesting(shards), of, still_seconds)]

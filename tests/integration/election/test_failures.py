@@ -131,7 +131,7 @@ def test_too_narrow_a_topic_ends_the_candidate(
     assert not ensure_topic(settings.kafka, settings.leader_topic, 1)
     only = start(shards=2)
     until(lambda: only.candidate.failure)
-    with pytest.raises(KafkaError, match="has 1 partitions, and 2 are needed"):
+    with pytest.raises(KafkaError, match="has 1 partition, and 2 are needed"):
         only.candidate.stop()
 
 

@@ -178,6 +178,6 @@ def test_what_ends_a_candidate_ends_the_harvest(place: Place, ask: Any) -> None:
     harvest = Harvest(place.config(shards=2))
     harvest.start()
     until(lambda: harvest.state is State.STOPPED)
-    with pytest.raises(KafkaError, match="has 1 partitions, and 2 are needed"):
+    with pytest.raises(KafkaError, match="has 1 partition, and 2 are needed"):
         ask(harvest)
     until(lambda: harvest.state is State.STOPPED, 10)

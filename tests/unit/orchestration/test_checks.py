@@ -36,7 +36,7 @@ def test_all_is_well() -> None:
             {"backlog": Backlog(5, 61.0, exact=True)},
             "5 records wait, the oldest for 1 min",
         ),
-        ("no_stall", {**WAITS, "tours": []}, "no tour runs for 1 of 1 shards"),
+        ("no_stall", {**WAITS, "tours": []}, "no tour runs for 1 of 1 shard"),
         ("no_stall", {**WAITS, "tours": [tour(seen_seconds=9.0)]}, "no tour runs"),
         ("no_stall", {**WAITS, "tours": [tour(ended=True)]}, "no tour runs"),
         ("no_stall", {"in_flight": InFlight(1, 10, 31.0)}, "10 records are in flight, the oldest"),

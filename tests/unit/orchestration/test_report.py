@@ -7,16 +7,18 @@ from typing import Any
 
 import dagster as dg
 import pytest
+import yaml
 
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import ParkedCount, Status
 from harvest_dagster.orchestration.cursor import Cursor, Pace, pace_of
+from harvest_dagster.orchestration.leaders import leaders
 from harvest_dagster.orchestration.part_names import Names
 from harvest_dagster.orchestration.report import AssetEvent, Reporter
 from harvest_dagster.work.described import assets_of, facts_of
 from harvest_dagster.work.room import Verdict
-from tests.support.statuses import event, harvesting, status, tour, verdicts
+from tests.support.statuses import event, harvesting, lease, record, status, tour, verdicts
 
 NAMES = Names("harvest")
 
@@ -29,7 +31,7 @@ class Clock:
 
     def reporter(self, cursor: Cursor) -> Reporter:
         """Return the reporter of a tick."""
-        return Reporter(NAMES, cursor, self.now)
+        return Reporter(NAMES, ROOM, cursor, self.now)
 
     def pace(self, cursor: Cursor, of: Status) -> Pace:
         """Return the pace that a tick sees."""
@@ -39,7 +41,7 @@ class Clock:
         """Return the figures that a tick reports."""
         pace = self.pace(cursor, of)
         facts, waits = facts_of(ROOM, harvesting(), of), of.backlog.records > 0
-        return plain(self.reporter(cursor).figures(facts, pace.rate, waits=waits))
+        return plain(self.reporter(cursor).figures(facts, pace.rate, leaders(of), waits=waits))
 
 
 @pytest.fixture
@@ -193,7 +195,7 @@ def test_topics_are_told_when_they_changed(clock: Clock) -> None:
     assert len(plain(clock.reporter(cursor).topics({"a": 1, "b": 2}))) == 2
     assert plain(clock.reporter(cursor).topics({"a": 2, "b": 2})) == []
     clock.now += 60
-    assert plain(clock.reporter(cursor).topics({"a": 2, "b": 2})) == [{"end of the log": 2}]
+    assert plain(clock.reporter(cursor).topics({"a": 2, "b": 2})) == [{"end offsets": 2}]
 
 
 @pytest.mark.parametrize("text", [None, "", "3", "{", '{"event": "x"}'])
@@ -204,5 +206,70 @@ def test_a_cursor_of_another_kind(text: str | None) -> None:
 
 def test_a_cursor_is_read_back() -> None:
     """What was written is read."""
-    cursor = Cursor(event=5, topics={"a": 1})
-    assert Cursor.read(cursor.model_dump_json()) == cursor
+    cursor = Cursor(saw="leader, epoch 3", event=5, topics={"a": 1})
+    assert Cursor.read(cursor.write()) == cursor
+
+
+def test_a_cursor_begins_with_a_sentence() -> None:
+    """Who looks at a tick reads what it saw, and no JSON."""
+    (first, remembered) = Cursor(saw="leader, epoch 3", event=5).write().splitlines()
+    assert first == "leader, epoch 3"
+    assert "{" not in remembered
+
+
+def test_who_leads_comes_first(clock: Clock) -> None:
+    """The first rows of the outbox say who leads, with the tour's run; another's lead is news."""
+    cursor = Cursor()
+    (first,) = clock.figures(cursor, status())
+    assert [*first][:2] == ["led by", "tour"]
+    assert first["led by"].startswith("us, epoch 7, since ")
+    assert first["tour"] == "run-1"
+    clock.now += 1
+    (changed,) = clock.figures(cursor, status(leases=[lease(holder="them", epoch=8)]))
+    assert changed["led by"].startswith("them, epoch 8, since ")
+    clock.now += 1
+    (gone,) = clock.figures(cursor, status(leases=[lease(expired=True)], tours=[]))
+    assert gone["led by"] == "nobody"
+
+
+def test_what_is_remarked_is_counted_for_ever(clock: Clock) -> None:
+    """A new tour begins to count anew, the figure does not."""
+    again = tour(figures={"remarked": 2}, figures_before={"remarked": 40})
+    (figures,) = clock.figures(Cursor(), status(tours=[again]))
+    assert figures["remarked"] == 42
+
+
+def test_what_waits_is_said_by_topic(clock: Clock) -> None:
+    """The outbox says which topics its records wait for."""
+    (figures,) = clock.figures(Cursor(), status(topics={"orders": 7, "images": 1}))
+    rows = [dict(row.data) for row in figures["backlog by topic"].records]
+    assert rows == [{"topic": "orders", "records": 7}, {"topic": "images", "records": 1}]
+
+
+def test_which_records_are_parked(clock: Clock) -> None:
+    """Each is in a table with what to paste; others in their place are news at once."""
+    cursor, two = Cursor(), ParkedCount(2, 1, {"too large": 2})
+    clock.figures(cursor, status())
+    clock.now += 1
+    (told,) = clock.figures(cursor, status(parked=two, aside=[record(11), record(12)]))
+    assert [row.data["id"] for row in told["which"].records] == [11, 12]
+    pasted = yaml.safe_load(told["config of harvest_requeue"])
+    assert pasted == {"ops": {"do_harvest_requeue": {"config": {"ids": [11, 12]}}}}
+    clock.now += 1
+    (other,) = clock.figures(cursor, status(parked=two, aside=[record(11), record(13)]))
+    assert [row.data["id"] for row in other["which"].records] == [11, 13]
+    clock.now += 1
+    assert clock.figures(cursor, status(parked=two, aside=[record(11), record(13)])) == []
+
+
+def test_what_happened_is_logged(clock: Clock) -> None:
+    """What is news in a tick is in its log: events, and checks that turned."""
+    cursor = Cursor()
+    reporter = clock.reporter(cursor)
+    list(reporter.history(assets_of(ROOM), [event(1, "acquired", holder="us")]))
+    list(reporter.checks([*verdicts(status(leases=[]), 1)]))
+    assert reporter.happened[0] == "acquired: epoch 7, holder us"
+    assert any(line.startswith("one_leader is red: nobody leads") for line in reporter.happened)
+    again = clock.reporter(cursor)
+    list(again.history(assets_of(ROOM), [event(1, "acquired", holder="us")]))
+    assert again.happened == []
