@@ -64,6 +64,7 @@ def test_messages_are_stamped(place: Place, candidates: Candidates) -> None:
 
 def test_trust_is_written_down(candidates: Candidates) -> None:
     """A term is there while it is trusted, and ends when the candidate is stopped."""
+    until(candidates.trust, what="its term is there")  # the row of its lease comes before
     (term,) = candidates.trust()
     until(lambda: candidates.trust()[0].end > term.end, what="it is trusted for longer")
     assert candidates.stop_all() == []
