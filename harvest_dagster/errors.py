@@ -9,7 +9,7 @@
     ├── KafkaError        Kafka could not be reached, or refused what a client of ours asked
     ├── ClockError        this machine's clock is so wrong that Kafka refuses its messages
     ├── FencedError       another leader has the lease: nothing more may be written
-    ├── RivalError        another harvest leads the same table, by another name or number of shards
+    ├── RivalError        another leads the same table, or the name is of something else
     └── HarvestStateError a harvest was asked for what it can't do in its state
 
 A message says what is wrong and what to do next; the command line prints just that line.
@@ -55,7 +55,7 @@ class FencedError(HarvestError):
 
 
 class RivalError(HarvestError):
-    """Another harvest leads the same table: both would publish each of its messages."""
+    """Another leads the same table, so each message would be published twice; or has the name."""
 
 
 class HarvestStateError(HarvestError):

@@ -164,7 +164,7 @@ def tables() -> Iterator[str]:
     yield f"### harvest.migration\n\n{first.purpose.capitalize()}.\n\n{_sql(first.text + ';')}"
     for migration in migrations():
         for comment, statement, name in _TABLE.findall(migration.text):
-            made = f"Made by {migration.version:04} {migration.name}."
+            made = f"Made by {migration.number} {migration.name}."
             yield f"\n### {name}\n\n{_said(comment)}\n{made}"
             yield f"\n{_sql(statement)}"
             yield from _changes(name)
@@ -175,7 +175,7 @@ def _changes(table: str) -> Iterator[str]:
     for migration in migrations():
         for comment, statement, name in _CHANGE.findall(migration.text):
             if name == table:
-                yield f"\nAdded by {migration.version:04} {migration.name}:\n{_said(comment)}"
+                yield f"\nAdded by {migration.number} {migration.name}:\n{_said(comment)}"
                 yield _sql(statement)
 
 

@@ -62,7 +62,7 @@ def _run(room: Room) -> click.Command:
         Run as many as you like: one leads each shard, the others stand by. The exit code is 0 if
         all that was begun has settled.
         """
-        runner = Runner(_led(room, given))
+        runner = Runner(room, _led(room, given))
         with logged(form, logging.INFO) as console:
             program = Program(runner, runner.start, LiveFigures(runner))
             run(program, console, metrics, stop_seconds)

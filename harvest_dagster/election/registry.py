@@ -40,9 +40,10 @@ class Registry:
         Return None where Kafka is not asked, and somebody has it.
         """
         of, who = self._settings, self._holder
-        if not of.kafka:
-            return self._ask(lambda c: lease.take(c, of.name, shard, who, seconds, veto=of.veto))
-        return self._ask(lambda c: lease.acquire(c, of.name, shard, who, seconds, veto=of.veto))
+        take = lease.acquire if of.kafka else lease.take
+        return self._ask(
+            lambda c: take(c, of.name, shard, who, seconds, word=of.word, veto=of.veto)
+        )
 
     def renew(self, held: Lease, seconds: float) -> tuple[Lease, Renewal]:
         """Put the end of a lease off, likewise; return the lease as it is now."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.ledger.lease import Veto
+from harvest_dagster.ledger.words import OUTBOX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +19,12 @@ class CandidateSettings:
     A leader trusts a proof for `session_timeout_ms` less `margin_seconds`; it is replaced after
     the whole of `session_timeout_ms`. `drain_seconds` is the longest that a revoked leader may take
     to finish; `rest_seconds` is how long one that was asked to resign stays away. A `label` names
-    the holder of the lease, instead of this machine and process. The `veto` says what else may keep
-    it from leading.
+    the holder of the lease, instead of this machine and process. The `word` says what is led under
+    the name, which nothing else is; the `veto`, what else may keep it from leading.
     """
 
     name: str
+    word: str = OUTBOX
     postgres_url: str = field(repr=False)
     leader_topic: str = ""
     leader_group: str = ""
@@ -37,8 +39,8 @@ class CandidateSettings:
     rest_seconds: float = 4.0
 
     def __post_init__(self) -> None:
-        names = ("name",) if not self.kafka else ("name", "leader_topic", "leader_group")
-        for key in names:
+        names = ("leader_topic", "leader_group") if self.kafka else ()
+        for key in ("name", "word", *names):
             if not getattr(self, key):
                 raise ConfigError(f"{key} is empty; give it a name")
         if self.shards < 1:

@@ -38,6 +38,7 @@ from harvest_dagster.harvest.leader_events import (
     Stats,
 )
 from harvest_dagster.harvest.meter import Backlog, read_backlog
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.tour import Totals, Tour
 from harvest_dagster.harvest.trim import Trimmer
 from harvest_dagster.ledger.lease import Lease
@@ -95,7 +96,7 @@ class Harvest:
     def __init__(self, config: HarvestConfig) -> None:
         self.config = config
         self._observer = _Observer()
-        self.runner = Runner(Harvesting(config), self._observer)
+        self.runner = Runner(ROOM, Harvesting(config), self._observer)
         self._meter = threading.Thread(target=self._read_meter, name="harvest-meter", daemon=True)
         self.backlog: Backlog | None = None
 

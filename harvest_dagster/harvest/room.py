@@ -16,6 +16,7 @@ from harvest_dagster.harvest.stash_verb import STASH
 from harvest_dagster.harvest.status import Seen, Status, read_seen
 from harvest_dagster.harvest.table_verbs import CREATE_OUTBOX, MIGRATE
 from harvest_dagster.harvest.verbs import REMARK
+from harvest_dagster.ledger.words import OUTBOX
 from harvest_dagster.outbox.parked import Parked
 from harvest_dagster.text import ages
 from harvest_dagster.work.described import LEASE_KINDS
@@ -119,7 +120,7 @@ def _place(led: Harvesting) -> tuple[str, ...]:
 
 
 ROOM = Room(
-    word="outbox",
+    word=OUTBOX,
     events=KINDS,
     commands="harvest_dagster.cli.outbox:outbox",
     options=HarvestConfig,

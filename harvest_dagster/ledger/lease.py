@@ -1,6 +1,7 @@
 """The lease of a shard: its row shows who leads, and its epoch fences whoever led before.
 
 Who leads is decided by Kafka, where it is asked (`acquire`), or else by who comes first (`take`).
+Neither takes a name that is led as another word: see `words`.
 
 Each statement is a transaction, so that a client that is paused between two of them never holds a
 lock. `acquire` and `refresh` change the epoch, and so wait for the writes that hold the row
@@ -23,6 +24,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from harvest_dagster.errors import FencedError, RivalError
 from harvest_dagster.ledger.events import NOTED
+from harvest_dagster.ledger.words import OUTBOX, other_word
 from harvest_dagster.postgres.statements import statements
 
 _SQL = statements("harvest_dagster.ledger", "lease.sql")
@@ -56,6 +58,7 @@ class LeaseRow:
     """A lease as the table has it, with its ages."""
 
     name: str
+    word: str
     shard: int
     epoch: int
     leader_id: UUID
@@ -82,49 +85,54 @@ class Veto(Protocol):
         """Write beside the lease what another's `refuse` looks for."""
 
 
-def acquire(
+def acquire(  # noqa: PLR0913 - the columns of a lease
     connection: psycopg.Connection[Any],
     name: str,
     shard: int,
     holder: str,
     ttl_seconds: float,
     *,
+    word: str = OUTBOX,
     veto: Veto | None = None,
 ) -> Lease:
     """Take the lease under the next epoch, whoever has it: Kafka has decided that already.
 
-    Raise a RivalError where the veto says so.
+    Raise a RivalError where the name is led as another word, or the veto says so.
     """
-    if veto is not None:
-        veto.refuse(connection)
-    lease = _acquire(connection, name, shard, holder, ttl_seconds, whoever=True)
+    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds, "word": word}
+    lease = _vetted(connection, {**values, "whoever": True}, veto)
     assert lease is not None  # noqa: S101 - whoever has it
-    return _vetted(connection, lease, veto)
+    return lease
 
 
-def take(
+def take(  # noqa: PLR0913 - the columns of a lease
     connection: psycopg.Connection[Any],
     name: str,
     shard: int,
     holder: str,
     ttl_seconds: float,
     *,
+    word: str = OUTBOX,
     veto: Veto | None = None,
 ) -> Lease | None:
     """Take the lease under the next epoch if it has expired: who comes first has it.
 
     Return None while somebody has it, whose writes do not wait for this. Raise a RivalError where
-    the veto says so.
+    the name is led as another word, or the veto says so.
     """
-    if veto is not None:
-        veto.refuse(connection)
-    lease = _acquire(connection, name, shard, holder, ttl_seconds, whoever=False)
-    return None if lease is None else _vetted(connection, lease, veto)
+    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds, "word": word}
+    return _vetted(connection, {**values, "whoever": False}, veto)
 
 
-def _vetted(connection: psycopg.Connection[Any], lease: Lease, veto: Veto | None) -> Lease:
+def _vetted(
+    connection: psycopg.Connection[Any], values: Mapping[str, Any], veto: Veto | None
+) -> Lease | None:
     if veto is None:
-        return lease
+        return _acquire(connection, values)
+    veto.refuse(connection)
+    lease = _acquire(connection, values)
+    if lease is None:
+        return None
     veto.sign(connection, lease)
     try:
         veto.refuse(connection)
@@ -142,18 +150,13 @@ def _vetted(connection: psycopg.Connection[Any], lease: Lease, veto: Veto | None
     stop=stop_after_attempt(4),
     reraise=True,
 )
-def _acquire(
-    connection: psycopg.Connection[Any],
-    name: str,
-    shard: int,
-    holder: str,
-    ttl_seconds: float,
-    *,
-    whoever: bool,
-) -> Lease | None:
-    values = {"name": name, "shard": shard, "holder": holder, "ttl": ttl_seconds}
+def _acquire(connection: psycopg.Connection[Any], values: Mapping[str, Any]) -> Lease | None:
     with connection.cursor(row_factory=class_row(Lease)) as cursor:
-        return cursor.execute(_ACQUIRE, {**values, "whoever": whoever}).fetchone()
+        lease = cursor.execute(_ACQUIRE, values).fetchone()
+    name, word = values["name"], values["word"]
+    if lease is None and (other := other_word(connection, name, word)):
+        raise RivalError(f"{name} is led as {other} here: give this {word} another name")
+    return lease
 
 
 def refresh(

@@ -2,18 +2,20 @@
 WITH previous AS (
     SELECT epoch, holder, renewed_at
       FROM harvest.lease
-     WHERE name = %(name)s AND shard = %(shard)s
+     WHERE name = %(name)s AND shard = %(shard)s AND word = %(word)s
        AND (%(whoever)s OR expires_at <= clock_timestamp())
        FOR UPDATE
 ), acquired AS (
     INSERT INTO harvest.lease AS lease
-           (name, shard, epoch, leader_id, holder, acquired_at, renewed_at, expires_at)
-    SELECT %(name)s, %(shard)s, COALESCE((SELECT epoch FROM previous), 0) + 1
+           (name, word, shard, epoch, leader_id, holder, acquired_at, renewed_at, expires_at)
+    SELECT %(name)s, %(word)s, %(shard)s, COALESCE((SELECT epoch FROM previous), 0) + 1
          , gen_random_uuid(), %(holder)s, clock_timestamp(), clock_timestamp()
          , clock_timestamp() + make_interval(secs => %(ttl)s)
-     WHERE %(whoever)s OR NOT EXISTS ( -- whoever conflicts with a row locks it, and its leader would wait
+     WHERE NOT EXISTS ( -- whoever conflicts with a row locks it, and its leader would wait
            SELECT FROM harvest.lease
-            WHERE name = %(name)s AND shard = %(shard)s AND expires_at > clock_timestamp())
+            WHERE name = %(name)s
+              AND (word <> %(word)s -- of a name that is led as another word nothing is touched
+                   OR NOT %(whoever)s AND shard = %(shard)s AND expires_at > clock_timestamp()))
         ON CONFLICT (name, shard) DO UPDATE
        SET epoch       = lease.epoch + 1
          , leader_id   = EXCLUDED.leader_id
@@ -22,7 +24,7 @@ WITH previous AS (
          , renewed_at  = clock_timestamp()
          , expires_at  = clock_timestamp() + make_interval(secs => %(ttl)s)
          , resign      = false
-     WHERE %(whoever)s OR lease.expires_at <= clock_timestamp()
+     WHERE lease.word = EXCLUDED.word AND (%(whoever)s OR lease.expires_at <= clock_timestamp())
     RETURNING name, shard, epoch, leader_id, holder
 ), happened AS (
     SELECT a.name, a.shard, a.epoch, a.leader_id, 'acquired' AS kind
@@ -79,7 +81,7 @@ UPDATE harvest.lease
 RETURNING epoch
 
 -- read: every lease, with its ages by the server's clock
-SELECT name, shard, epoch, leader_id, holder, acquired_at, resign
+SELECT name, word, shard, epoch, leader_id, holder, acquired_at, resign
      , extract(epoch FROM clock_timestamp() - acquired_at)::float8 AS acquired_seconds
      , extract(epoch FROM clock_timestamp() - renewed_at)::float8  AS renewed_seconds
      , extract(epoch FROM expires_at - clock_timestamp())::float8  AS expires_in_seconds
@@ -89,4 +91,4 @@ SELECT name, shard, epoch, leader_id, holder, acquired_at, resign
  ORDER BY name, shard
 
 -- ready: whether the lease can be written here
-SELECT FROM harvest.lease LIMIT 0
+SELECT word FROM harvest.lease LIMIT 0

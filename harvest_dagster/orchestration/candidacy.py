@@ -64,7 +64,7 @@ class Candidacy:
         self.room, self.led, self.sensor = room, led, sensor
         self._orphaned, self._pulse = orphaned, pulse
         self._successor_seconds = successor_seconds
-        self._settings = led.candidate
+        self._settings = room.candidate(led)
         self._candidate = Candidate(self._settings, self)
         self.guard = threading.Thread(target=self._watch, name="harvest-guard", daemon=True)
         self._candidate.start()

@@ -89,7 +89,7 @@ class Led(Protocol):
 
     @property
     def candidate(self) -> CandidateSettings:
-        """How its leader is elected."""
+        """How its leader is elected; its room adds the word."""
 
     def work(self, lease: Lease, trusted: Trusted, refreshed: Refreshed) -> Work:
         """Make the work of a term."""

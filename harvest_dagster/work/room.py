@@ -10,13 +10,14 @@ Nothing in a description imports Dagster, and nothing is connected to before it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, TypeAlias
 
 import psycopg
 from pydantic import BaseModel
 
+from harvest_dagster.election.settings import CandidateSettings
 from harvest_dagster.ledger import events
 from harvest_dagster.rooms import ROOMS, folder
 from harvest_dagster.work.led import Led
@@ -111,7 +112,7 @@ class Room:
     """What a room brings: events, and where it leads something, all that others make of that."""
 
     word: str
-    """What it leads, as its group of commands is called."""
+    """What it leads, as its group of commands is called, and as each lease says."""
     events: Mapping[str, str] = field(default_factory=dict)
     """The kinds of what happens here, and what the detail of each says."""
     commands: str = ""
@@ -141,6 +142,10 @@ class Room:
     warnings: frozenset[str] = frozenset()
     """The kinds of events that somebody should look at, beside that a leader was fenced."""
     verbs: tuple[Verb, ...] = ()
+
+    def candidate(self, led: Led) -> CandidateSettings:
+        """Return how a leader is elected of what this room leads, under its word."""
+        return replace(led.candidate, word=self.word)
 
 
 def rooms() -> list[Room]:

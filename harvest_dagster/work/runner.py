@@ -33,6 +33,7 @@ from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.text import one_line
 from harvest_dagster.work.led import Led, Work, added
+from harvest_dagster.work.room import Room
 
 _log = logging.getLogger(__name__)
 _STOP_SECONDS = 10.0
@@ -68,10 +69,10 @@ class _Running(NamedTuple):
 class Runner:
     """Stands for election, and does the work that it is elected for."""
 
-    def __init__(self, led: Led, observer: Observer | None = None) -> None:
+    def __init__(self, room: Room, led: Led, observer: Observer | None = None) -> None:
         self.led = led
         self._observer = observer or Observer()
-        self._settings = led.candidate
+        self._settings = room.candidate(led)
         self._candidate = Candidate(self._settings, self, self._fail)
         self._running: dict[int, _Running] = {}
         self._ended_works: dict[int, dict[str, int]] = {}

@@ -25,7 +25,7 @@ AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 def lease(**of: Any) -> LeaseRow:
     """A lease that holds."""
-    return replace(LeaseRow("o", 0, 7, ID, "us", AT, False, 60.0, 0.5, 5.0, False), **of)
+    return replace(LeaseRow("o", "outbox", 0, 7, ID, "us", AT, False, 60.0, 0.5, 5.0, False), **of)
 
 
 def tour(**of: Any) -> TourRow:

@@ -42,7 +42,7 @@ def run(url: str, *words: str) -> Result:
 
 def test_who_leads(counter: Counter, granted: Granted, count: Callable[[], int]) -> None:
     """Whoever is granted to harvest can lead whatever there is, and write what that writes."""
-    runner = Runner(Counter(counter.name, granted("harvester")), Mock())
+    runner = Runner(ROOM, Counter(counter.name, granted("harvester")), Mock())
     runner.start()
     try:
         until(lambda: count() > 3)

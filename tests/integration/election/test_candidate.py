@@ -185,6 +185,19 @@ def test_another_number_of_shards_waits(start: Start, until: Until) -> None:
     until(second.leads)
 
 
+def test_a_name_of_another_word(start: Start, until: Until, free: Free) -> None:
+    """Whom Kafka chooses for a name that is led as another word says so, and does not lead."""
+    first = start()
+    until(first.leads)
+    second = start(word="counter", leader_topic=uuid.uuid4().hex, leader_group=uuid.uuid4().hex)
+    until(lambda: second.candidate.troubles)
+    said = "outbox is led as outbox here: give this counter another name"
+    assert second.candidate.troubles == [said]
+    assert not second.leads()
+    (row,) = lease.read(free)
+    assert (row.word, row.epoch, row.holder) == ("outbox", 1, first.candidate.holder)
+
+
 def test_a_refreshed_epoch_is_followed(start: Start, until: Until, free: Free) -> None:
     """When the tour of the same holder begins a new epoch, its candidate goes on to lead."""
     only = start()

@@ -24,13 +24,6 @@ Stand = Callable[..., tuple[Candidate, Remembers]]
 
 
 @pytest.fixture
-def free(database: str) -> Iterator[Connection]:
-    """Connect without transactions."""
-    with psycopg.connect(database, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def stand(database: str) -> Iterator[Stand]:
     """Have candidates stand without Kafka; they are stopped when the test ends."""
     standing: list[Candidate] = []
@@ -146,6 +139,21 @@ def test_one_that_is_asked_hands_over(stand: Stand, free: Connection) -> None:
     until(lambda: second.leads(0))
     assert not first.leads(0)
     assert heard.kinds() == ["acquired", "revoked"]
+
+
+def test_a_name_of_another_word(stand: Stand, free: Connection) -> None:
+    """Who stands for a name that is led as another word says so, and does not lead."""
+    lease.take(free, "feed", 0, "x", 60, word="counter")
+    refused, heard = stand()
+    until(lambda: refused.troubles)
+    said = "feed is led as counter here: give this outbox another name"
+    assert (refused.troubles, refused.leads(0), heard.kinds()) == ([said], False, [])
+    counts, _ = stand(name="count", word="counter")
+    until(lambda: counts.leads(0))
+    assert {row.name: row.word for row in lease.read(free)} == {
+        "count": "counter",
+        "feed": "counter",
+    }
 
 
 def test_one_that_can_not_renew_is_fenced_in_time(stand: Stand, database: str) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from harvest_dagster import Message, stash
 from harvest_dagster.embedded import Servers
+from harvest_dagster.errors import RivalError
+from harvest_dagster.ledger import lease
 from harvest_dagster.outbox.schema import Kind, create, mend
 from harvest_dagster.postgres import migrations
 from harvest_dagster.postgres.names import TableName
@@ -39,6 +41,13 @@ OLD_TELL = """
      WHERE name = 'outbox' AND shard = 0
 """
 """What a tour of 0.1 says of itself."""
+OLD_LEAD = """
+    INSERT INTO harvest.lease AS lease
+           (name, shard, epoch, leader_id, holder, acquired_at, renewed_at, expires_at)
+    SELECT %s, 0, 1, gen_random_uuid(), 'old', now(), now(), now()
+        ON CONFLICT (name, shard) DO UPDATE SET epoch = lease.epoch + 1
+"""
+"""How a candidate of 0.1 takes a lease."""
 
 
 @pytest.fixture
@@ -60,7 +69,7 @@ def test_in_one_transaction(landed: str) -> None:
     """All is brought up to date or nothing; the backlog and what is in flight stay."""
     with psycopg.connect(landed) as connection:
         lacking = [each.number for each in migrations.pending(connection)]
-        assert lacking[0] == "work/0001"
+        assert lacking[0] == "ledger/0001"
         mend(connection, OUTBOX, native=False)
         connection.rollback()
         assert [each.number for each in migrations.pending(connection)] == lacking
@@ -78,6 +87,20 @@ def test_an_old_leader_goes_on(landed: str) -> None:
         connection.execute(OLD_TELL)
         (row,) = tours.read(connection, "outbox")
     assert (row.done, row.alive, row.figure("in_flight"), row.figure("parked")) == (8, True, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["outbox", "new"])
+def test_an_old_leader_leads_an_outbox(landed: str, name: str) -> None:
+    """What 0.1 leads afterwards is an outbox, whose next leader may be of either version."""
+    with psycopg.connect(landed, autocommit=True) as connection:
+        mend(connection, OUTBOX, native=False)
+        connection.execute(OLD_LEAD, (name,))
+        (old,) = lease.read(connection, name)
+        assert old.word == "outbox"
+        assert lease.acquire(connection, name, 0, "new", 60).epoch == old.epoch + 1
+        connection.execute(OLD_LEAD, (name,))
+        with pytest.raises(RivalError, match=f"{name} is led as outbox here"):
+            lease.acquire(connection, name, 0, "new", 60, word="counter")
 
 
 def test_an_old_version_finds_nothing_to_do(landed: str) -> None:

@@ -40,7 +40,7 @@ def status(counter: Counter) -> WorkStatus:
 @contextmanager
 def running(counter: Counter) -> Iterator[Runner]:
     """Let it be led in this process."""
-    runner = Runner(counter, Mock())
+    runner = Runner(ROOM, counter, Mock())
     runner.start()
     try:
         yield runner
@@ -52,7 +52,7 @@ def running(counter: Counter) -> Iterator[Runner]:
 def held(counter: Counter) -> Iterator[leases.Lease]:
     """Have its lease."""
     with psycopg.connect(counter.postgres_url, autocommit=True) as connection:
-        lease = leases.take(connection, counter.name, 0, "us", 60)
+        lease = leases.take(connection, counter.name, 0, "us", 60, word=ROOM.word)
         assert lease is not None
         yield lease
 
@@ -64,7 +64,7 @@ def test_it_is_led_and_drained(counter: Counter, count: Count) -> None:
         assert runner.leads(0)
     assert count() == runner.figures(0)["counted"]
     found = status(counter)
-    assert found.leases[0].expired
+    assert (found.leases[0].word, found.leases[0].expired) == (ROOM.word, True)
     assert [event.kind for event in found.events] == ["revoked", "acquired"]
 
 
@@ -72,7 +72,7 @@ def test_a_stale_term_writes_nothing(counter: Counter, count: Count) -> None:
     """A work whose lease went on is fenced by its first write, and ends."""
     with held(counter) as lease, psycopg.connect(counter.postgres_url) as connection:
         stale = counter.work(lease, lambda: True, Mock())
-        leases.acquire(connection, counter.name, 0, "them", 60)
+        leases.acquire(connection, counter.name, 0, "them", 60, word=ROOM.word)
         connection.commit()
         with pytest.raises(FencedError):
             stale.run()
@@ -202,6 +202,7 @@ def test_dagster_leads_it(
     assert "tour running" in seen.skip_message
     assert "counted" in seen.skip_message
     assert result[0].success
+    assert status(counter).leases[0].word == ROOM.word
     assert count() == status(counter).done
     events = [event for each in [*ticks, seen] for event in each.asset_events]
     assert {event.asset_key.path[1] for event in events} == {"counter", "lease"}

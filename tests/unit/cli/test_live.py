@@ -12,6 +12,7 @@ from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.leader_events import MeterRead, Stats
 from harvest_dagster.harvest.meter import Backlog
+from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.work.runner import Runner
 
@@ -122,7 +123,7 @@ def test_figures_of_any_runner(harvest: Harvest) -> None:
 
 def test_terms(caplog: pytest.LogCaptureFixture, harvest: Harvest) -> None:
     """What becomes of the leadership is logged, whoever observes it."""
-    runner = Runner(harvest.runner.led)
+    runner = Runner(ROOM, harvest.runner.led)
     with caplog.at_level(logging.INFO, "harvest_dagster"):
         runner.revoked(LEASE)
         runner.fenced(LEASE)

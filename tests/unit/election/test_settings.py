@@ -21,6 +21,7 @@ GOOD: dict[str, Any] = {
     ("wrong", "message"),
     [
         ({"name": ""}, "name is empty"),
+        ({"word": ""}, "word is empty"),
         ({"shards": 0}, "shards is 0; give 1 or more"),
         ({"heartbeat_seconds": 3.0}, "heartbeat_seconds is 3.0; give more than 0"),
         ({"drain_seconds": -1.0}, "can't be below 0"),

@@ -98,7 +98,7 @@ def test_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tables_on_a_terminal(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A table has as many lines as rows."""
-    lease = LeaseRow(text, 0, 1, uuid.uuid4(), text, NOW, False, 1.0, 1.0, 1.0, False)
+    lease = LeaseRow(text, text, 0, 1, uuid.uuid4(), text, NOW, False, 1.0, 1.0, 1.0, False)
     print_table(("a", "b"), [(text, 1), (2, text)])
     print_table(("lease",) * 6, [_cells(lease)])
     print_events([event(text)], as_json=False)
