@@ -60,9 +60,10 @@ for _command in (demo, dev, history, lease, parked, pump, reap, stash, status, *
 
 
 def _advice(error: psycopg.Error) -> str:
-    """Return how to make a table of ours that is missing."""
-    is_ours = isinstance(error, psycopg.errors.UndefinedTable) and '"harvest.' in str(error)
-    return "; run `harvest outbox migrate`" if is_ours else ""
+    """Return how to make a table of ours that is missing, or bring it up to date."""
+    is_missing = isinstance(error, psycopg.errors.UndefinedTable) and '"harvest.' in str(error)
+    is_old = isinstance(error, psycopg.errors.UndefinedColumn)
+    return "; run `harvest outbox migrate`" if is_missing or is_old else ""
 
 
 def _fail(message: str) -> NoReturn:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import psycopg
 
+from harvest_dagster.cli.led_names import list_of
 from harvest_dagster.cli.reap import reap
 from harvest_dagster.cli.shared_options import (
     chosen,
@@ -20,6 +21,7 @@ from harvest_dagster.cli.shared_options import (
 from harvest_dagster.cli.show import print_json, print_table, say, size
 from harvest_dagster.cli.status import outbox_status
 from harvest_dagster.errors import OutboxError
+from harvest_dagster.ledger.words import OUTBOX
 from harvest_dagster.outbox.check import check as check_table
 from harvest_dagster.outbox.privileges import GRANTS
 from harvest_dagster.outbox.schema import Kind, mend, plan_mend
@@ -38,6 +40,7 @@ def outbox() -> None:
 
 outbox.add_command(reap, "run")
 outbox.add_command(outbox_status)
+outbox.add_command(list_of(OUTBOX))
 
 
 @outbox.command(short_help="Create the outbox, and bring the schema up to date.")

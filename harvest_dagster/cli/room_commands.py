@@ -1,4 +1,4 @@
-"""The commands of a room, made of its description: `harvest <word> run`, `status`, and its verbs.
+"""The commands of a room, made of its description: `harvest <word> run`, `status`, `list`, verbs.
 
 A room that has a group of commands of its own names it, and is asked for that instead.
 """
@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from harvest_dagster.cli.console import Form, logged
+from harvest_dagster.cli.led_names import list_of, refuse_another
 from harvest_dagster.cli.live import LiveFigures
 from harvest_dagster.cli.run import Program, run, run_options
 from harvest_dagster.cli.shared_options import json_option, operator, postgres_option
@@ -49,6 +50,7 @@ def group_of(room: Room) -> click.Group:
     group = click.Group(room.word, help=f"Run, see and operate what is led as {room.word}.")
     group.add_command(_run(room))
     group.add_command(_status(room))
+    group.add_command(list_of(room.word))
     for verb in verbs_of(room):
         group.add_command(_verb(room, verb))
     return group
@@ -76,6 +78,7 @@ def _status(room: Room) -> click.Command:
         """Show who leads, how far its tours have come, and what happened last."""
         led = _led(room, given)
         with connected(led.postgres_url, "command") as connection:
+            refuse_another(connection, led.name, room.word)
             found = read_work_status(connection, led.name, last_events=_EVENTS)
         if as_json:
             print_json(asdict(found))

@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from harvest_dagster.config import Settings, load_settings
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.words import OUTBOX
 from harvest_dagster.outbox.table import Outbox
 from harvest_dagster.postgres.connect import connected as one_transaction
 
@@ -90,13 +91,15 @@ def chosen(
 def harvest_name(connection: psycopg.Connection[Any], name: str | None, outbox: Outbox) -> str:
     """Return what a harvest is called: as its outbox, or as was given, if one that has led is.
 
-    Before any has led, it may be the name of one that is to come.
+    Before any has led, it may be the name of one that is to come. The name of whatever else is led
+    is taken as well.
     """
     if not name:
         return str(outbox.table)
-    led = sorted({row.name for row in leases.read(connection)})
-    if led and name not in led:
-        raise HarvestStateError(f"no harvest named {name} has led yet; there are: {', '.join(led)}")
+    led = {row.name: row.word for row in leases.read(connection)}
+    harvests = ", ".join(sorted(of for of, word in led.items() if word == OUTBOX))
+    if harvests and name not in led:
+        raise HarvestStateError(f"no harvest named {name} has led yet; there are: {harvests}")
     return name
 
 

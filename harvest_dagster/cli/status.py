@@ -9,6 +9,7 @@ import click
 import psycopg
 
 from harvest_dagster.cli.history import print_events
+from harvest_dagster.cli.led_names import refuse_another
 from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
@@ -26,6 +27,7 @@ from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_h
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.candidates import CandidateRow
 from harvest_dagster.ledger.lease import LeaseRow
+from harvest_dagster.ledger.words import OUTBOX
 from harvest_dagster.outbox.table import Outbox
 from harvest_dagster.text import ages, counted, printable
 from harvest_dagster.work import tours
@@ -114,6 +116,7 @@ def _read(
     connection: psycopg.Connection[Any], name: str | None, place: Outbox
 ) -> tuple[Status, dict[str, str]]:
     name = harvest_name(connection, name, place)
+    refuse_another(connection, name, OUTBOX)
     return read_status(connection, place.table, name, events=_EVENTS), read_held(connection, name)
 
 
@@ -143,12 +146,14 @@ def _print_others(others: list[_Led], *, after: bool) -> None:
     if after:
         click.echo()
     print_table(
-        ("also led" if after else "led", "shard", "epoch", "holder", "lease", "tour"),
-        [
-            (row.name, row.shard, row.epoch, row.holder, end_of(row), _tour(tour) if tour else "-")
-            for row, tour in others
-        ],
+        ("also led" if after else "led", "as", "shard", "epoch", "holder", "lease", "tour"),
+        [_other(*other) for other in others],
     )
+
+
+def _other(row: LeaseRow, tour: TourRow | None) -> tuple[object, ...]:
+    ends, works = end_of(row), "-" if tour is None else _tour(tour)
+    return (row.name, row.word, row.shard, row.epoch, row.holder, ends, works)
 
 
 def _print(found: Status, held: dict[str, str]) -> None:

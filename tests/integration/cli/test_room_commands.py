@@ -62,6 +62,15 @@ def test_status(run: Run) -> None:
     assert shown == {"name": "other", "leases": [], "tours": [], "events": []}
 
 
+def test_status_of_an_outbox(run: Run, connection: psycopg.Connection[Any]) -> None:
+    """A name that is led as another word is refused, with the command that shows it."""
+    leases.acquire(connection, "orders", 0, "x", 60)
+    connection.commit()
+    said = "orders is led as outbox, and is no counter: see `harvest outbox status --name orders`"
+    refused = run("status", "--name", "orders")
+    assert (refused.exit_code, str(refused.exception)) == (1, said)
+
+
 def test_verb(run: Run, count: Callable[[], int]) -> None:
     """A verb is a command that does it, and says what it has done."""
     assert run("set", "--number", "7").output == "count counts on from 7\n"
@@ -70,13 +79,14 @@ def test_verb(run: Run, count: Callable[[], int]) -> None:
 
 def test_seen_beside_an_outbox(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
     """`harvest status` shows whatever else is led, a line each, also where there is no outbox."""
-    leases.acquire(connection, "clock", 0, "host:1:ab", 60)
+    leases.take(connection, "clock", 0, "host:1:ab", 60, word="counter")
     connection.commit()
     lines = harvest("status").stdout.splitlines()
-    assert lines[-2].split() == ["also", "led", "shard", "epoch", "holder", "lease", "tour"]
-    assert lines[-1].split()[:4] == ["clock", "0", "1", "host:1:ab"]
+    assert lines[-2].split() == ["also", "led", "as", "shard", "epoch", "holder", "lease", "tour"]
+    assert lines[-1].split()[:5] == ["clock", "counter", "0", "1", "host:1:ab"]
     (other,) = json.loads(harvest("status", "--json").stdout)["others"]
-    assert (other["name"], other["epoch"], other["tour"]) == ("clock", 1, None)
+    assert (other["name"], other["word"], other["epoch"]) == ("clock", "counter", 1)
+    assert other["tour"] is None
     connection.execute("DROP TABLE outbox")
     connection.commit()
     alone = harvest("status").stdout.splitlines()

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pytest
 
 from harvest_dagster import Message, stash
 from harvest_dagster.ledger import lease as leases
@@ -131,6 +132,25 @@ def test_of_another_name(harvest: Harvest, connection: psycopg.Connection[Any]) 
     assert told["in_flight"]["records"] == 1
 
 
+@pytest.mark.parametrize("words", [("status",), ("outbox", "status")])
+def test_of_what_is_no_outbox(
+    harvest: Harvest, connection: psycopg.Connection[Any], words: tuple[str, ...]
+) -> None:
+    """A name that is led as another word is refused, with the command that shows it."""
+    leases.take(connection, "count", 0, "x", 60, word="counter")
+    connection.commit()
+    failed = harvest(*words, "--name", "count")
+    said = "count is led as counter, and is no outbox: see `harvest counter status --name count`"
+    assert (failed.returncode, failed.stderr) == (1, f"harvest: {said}\n")
+
+
+def test_a_name_before_any_harvest(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
+    """Where other things alone are led, a name may be that of a harvest to come."""
+    leases.take(connection, "count", 0, "x", 60, word="counter")
+    connection.commit()
+    assert "nobody has led yet" in harvest("status", "--name", "shop").stdout
+
+
 def test_while_it_runs(
     harvest: Harvest, reap: Reap, outbox: str, made_topic: MakeTopic, until: Until
 ) -> None:
@@ -160,6 +180,15 @@ def test_missing_table(harvest: Harvest) -> None:
 def test_missing_schema(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
     """Tables of ours that are not there are told in one line."""
     connection.execute("DROP TABLE harvest.lease, harvest.parked")
+    connection.commit()
+    failed = harvest("status")
+    assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+    assert failed.stderr.endswith("; run `harvest outbox migrate`\n")
+
+
+def test_old_schema(harvest: Harvest, connection: psycopg.Connection[Any]) -> None:
+    """Where the tables are those of a version before, that is told in one line too."""
+    connection.execute("ALTER TABLE harvest.lease DROP COLUMN word")
     connection.commit()
     failed = harvest("status")
     assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)

@@ -82,8 +82,17 @@ def test_a_name_that_is_none(run: Run, free: Free, words: tuple[str, ...]) -> No
     assert run(*named).exit_code == 0
     for name in ("shop", "bank"):
         lease.acquire(free, name, 0, "x", 60)
+    lease.take(free, "count", 0, "x", 60, word="counter")
     said = "no harvest named shpo has led yet; there are: bank, shop"
     assert run(*named).output == f"harvest: {said}\n"
+
+
+@pytest.mark.parametrize("words", [("lease", "show"), ("lease", "history"), ("history",)])
+def test_of_whatever_else_is_led(run: Run, free: Free, words: tuple[str, ...]) -> None:
+    """By its name, the lease and the history of whatever is led are shown."""
+    lease.acquire(free, "shop", 0, "x", 60)
+    lease.take(free, "count", 0, "host:1:ab", 60, word="counter")
+    assert "host:1:ab" in run(*words, "--name", "count").output
 
 
 def test_a_duration_is_checked(run: Run) -> None:

@@ -71,6 +71,6 @@ def test_options() -> None:
 
 
 def test_commands() -> None:
-    """A room has run, status, resign, and its own verbs."""
+    """A room has run, status, list, resign, and its own verbs."""
     shown = run("--help").output
-    assert all(f"\n  {name} " in shown for name in ("resign", "run", "status", "turn-it"))
+    assert all(f"\n  {name} " in shown for name in ("list", "resign", "run", "status", "turn-it"))
