@@ -15,6 +15,7 @@ import click
 from confluent_kafka import Consumer, TopicPartition
 
 from harvest_dagster.cli.show import print_table
+from harvest_dagster.clock import Deadline
 from harvest_dagster.config import Settings
 from harvest_dagster.errors import EmbeddedError
 from harvest_dagster.kafka.settings import client_settings, make
@@ -101,9 +102,9 @@ def _waiting(settings: Settings, outbox: Outbox) -> int:
 
 
 def _await(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
+    deadline = Deadline(_WAIT_SECONDS)
     while not true():
-        if time.monotonic() > deadline:
+        if deadline.over:
             raise EmbeddedError(
                 f"gave up after {_WAIT_SECONDS:.0f} s waiting for {what}; see `harvest status`"
             )

@@ -27,6 +27,7 @@ import click
 from prometheus_client.registry import Collector
 
 from harvest_dagster.cli.console import Console
+from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.work.address import whole_address
 from harvest_dagster.work.metrics import served
@@ -147,11 +148,11 @@ def _wait(
     happened: _Happened, console: Console, watch: Watch, seconds: float = float("inf")
 ) -> str:
     """Wait until something happens, or for so long; return what."""
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
+    deadline = Deadline(seconds)
+    while not deadline.over:
         watch.show(console)
         with suppress(Empty):
-            return happened.get(timeout=min(left, _SHOW_SECONDS))
+            return happened.get(timeout=min(deadline.left, _SHOW_SECONDS))
     return f"not settled after {seconds:g} s"
 
 

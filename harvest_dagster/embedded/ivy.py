@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.embedded.home_folder import make_private
 from harvest_dagster.errors import EmbeddedError
 
@@ -58,17 +58,16 @@ def resolve(
 
 
 def _follow(ivy: subprocess.Popen[bytes], into: Path, report: Callable[[int, int], None]) -> bool:
-    begun = moved = time.monotonic()
+    deadline, stalled = Deadline(PATIENCE), Deadline(STALL)
     seen = 0
-    while time.monotonic() - begun < PATIENCE and time.monotonic() - moved < STALL:
+    while not (deadline.over or stalled.over):
         # Count in the cache alone: Ivy copies all parts to their place at the very end.
         report(_count(into / _CACHE, "ivy-*.xml"), _count(into / _CACHE, "*.jar"))
         try:
             return ivy.wait(REPORT) == 0
         except subprocess.TimeoutExpired:
-            present = _count(into, "*")
-            moved = time.monotonic() if present != seen else moved
-            seen = present
+            if (present := _count(into, "*")) != seen:
+                seen, stalled = present, Deadline(STALL)
     return False
 
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from harvest_dagster.clock import Deadline
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -135,14 +137,13 @@ def gone(
     remind: Callable[[], None] = lambda: None,
 ) -> bool:
     """Wait until processes have ended; return False if they run on for longer than `patience`."""
-    begun = reminded = time.monotonic()
+    deadline, reminder = Deadline(patience), Deadline(REMIND)
     while any(map(is_alive, processes)):
-        now = time.monotonic()
-        if now - begun > patience:
+        if deadline.over:
             return False
-        if now - reminded > REMIND:
+        if reminder.over:
             remind()
-            reminded = now
+            reminder = Deadline(REMIND)
         time.sleep(POLL)
     _reap(processes)
     return True

@@ -26,6 +26,7 @@ from typing import TypeAlias
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.election.candidate import Candidate, State
 from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.ledger import lease as leases
@@ -112,10 +113,10 @@ class Candidacy:
 
     def revoked(self, lease: Lease) -> None:
         """Let the tour end in good order; called by the candidate, which waits."""
-        deadline = time.monotonic() + self._settings.drain_seconds
+        deadline = Deadline(self._settings.drain_seconds)
         with suppress(psycopg.Error), self._connect("revoke") as connection:
             tours.ask_to_drain(connection, lease.name, lease.shard)
-            while time.monotonic() < deadline and tours.lives(connection, lease.name, lease.shard):
+            while not deadline.over and tours.lives(connection, lease.name, lease.shard):
                 time.sleep(_LOOK_SECONDS)
 
     def _watch(self) -> None:
@@ -128,9 +129,9 @@ class Candidacy:
 
     def _tell_if_nobody_leads(self) -> None:
         """Report it, for no tick will; a code server that was loaded anew leads within the time."""
-        deadline = time.monotonic() + self._successor_seconds
+        deadline = Deadline(self._successor_seconds)
         try:
-            while time.monotonic() < deadline:
+            while not deadline.over:
                 if self._is_led():
                     return
                 time.sleep(_GUARD_SECONDS)

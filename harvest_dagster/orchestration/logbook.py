@@ -9,6 +9,7 @@ import dagster as dg
 import psycopg
 from pydantic import Field
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.events import read as read_events
@@ -40,16 +41,16 @@ class TourConfig(dg.Config):
     )
 
     @property
-    def until(self) -> float:
-        """Return when to end, as `time.monotonic` counts."""
-        return math.inf if self.minutes is None else time.monotonic() + self.minutes * 60
+    def until(self) -> Deadline:
+        """Return when to end, counted from now."""
+        return Deadline(math.inf if self.minutes is None else self.minutes * 60)
 
 
 def follow(
     log: dg.DagsterLogManager,
     room: Room,
     tour: Delegate,
-    until: float,
+    until: Deadline,
     beside: Callable[[], object] = lambda: None,
 ) -> None:
     """Wait for the tour's end and log what happens meanwhile; call `beside` about every second."""
@@ -59,7 +60,7 @@ def follow(
             while not tour.wait(_LOOK_SECONDS):
                 logbook.write()
                 beside()
-                if time.monotonic() > until:
+                if until.over:
                     tour.drain("its time is up")
             logbook.write_events()
     finally:

@@ -16,6 +16,7 @@ from typing import Any
 import dagster as dg
 import psycopg
 
+from harvest_dagster.clock import Deadline
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.harvesting import Harvesting
 from harvest_dagster.harvest.heap import settle_heap
@@ -70,7 +71,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
         required_resource_keys={names.key},
         tags={"kind": "kafka"},
     )
-    def publish(context: dg.OpExecutionContext, tour: Delegate, until: float) -> Any:  # noqa: ANN401 - likewise
+    def publish(context: dg.OpExecutionContext, tour: Delegate, until: Deadline) -> Any:  # noqa: ANN401 - likewise
         """Stream from the outbox into Kafka until leadership ends, or the tour's time is up."""
         harvest: HarvestConfig = getattr(context.resources, names.key).config()
         follow(context.log, ROOM, tour, until, Trimmer(harvest).trim)
