@@ -14,6 +14,7 @@ from harvest_dagster.harvest.leader_events import MeterRead, Stats
 from harvest_dagster.harvest.meter import Backlog
 from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.ledger.lease import Lease
+from harvest_dagster.work.led import Led
 from harvest_dagster.work.runner import Runner
 
 LEASE = Lease("outbox", 0, 7, uuid4(), "host:1:ab")
@@ -30,8 +31,25 @@ STATS = Stats(
 )
 
 
-def leading(monkeypatch: pytest.MonkeyPatch, shards: int, leads: list[int]) -> Harvest:
-    """A harvest that leads some of its shards under epoch 7, without any servers."""
+class Leads(Runner):
+    """A runner that leads the shards that the test says, under epoch 7, without any servers."""
+
+    def __init__(self, led: Led, shards: list[int]) -> None:
+        super().__init__(led)
+        self._shards = shards
+
+    @property
+    def shards(self) -> list[int]:
+        """What the test said."""
+        return self._shards
+
+    def lease(self, shard: int) -> Lease | None:
+        """The lease of the tests, for what is led."""
+        return LEASE if shard in self._shards else None
+
+
+def leading(shards: int, leads: list[int]) -> Harvest:
+    """A harvest that leads some of its shards."""
     config = HarvestConfig.model_validate(
         {
             "base_kafka": {"bootstrap.servers": "localhost:1"},
@@ -40,16 +58,15 @@ def leading(monkeypatch: pytest.MonkeyPatch, shards: int, leads: list[int]) -> H
         }
     )
     harvest = Harvest(config)
-    monkeypatch.setattr(Runner, "shards", leads)
-    monkeypatch.setattr(harvest.runner, "lease", lambda _shard: LEASE)
+    harvest.runner = Leads(harvest.runner.led, leads)
     harvest.backlog = Backlog(1234, 1.2, exact=True)
     return harvest
 
 
 @pytest.fixture
-def harvest(monkeypatch: pytest.MonkeyPatch) -> Harvest:
+def harvest() -> Harvest:
     """A harvest that leads its only shard."""
-    return leading(monkeypatch, 1, [0])
+    return leading(1, [0])
 
 
 def logged_of(
@@ -101,16 +118,16 @@ def test_line_before_the_backlog_was_read(harvest: Harvest) -> None:
     assert "| backlog ? | 0 in flight | oldest ?" in Live(harvest, logs_figures=False).line()
 
 
-def test_standby(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standby() -> None:
     """Who does not lead stands by."""
-    harvest = leading(monkeypatch, 1, [])
+    harvest = leading(1, [])
     assert Live(harvest, logs_figures=False).line() == "standby"
     assert LiveFigures(harvest.runner).line() == "standby"
 
 
-def test_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards() -> None:
     """Of several shards those are shown that it leads."""
-    line = Live(leading(monkeypatch, 4, [0, 2]), logs_figures=False).line()
+    line = Live(leading(4, [0, 2]), logs_figures=False).line()
     assert line.startswith("leader of shards 0, 2 | 0/s")
 
 
