@@ -13,7 +13,6 @@ queue, until no tour finds one. So whoever leads next reports it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from dagster import DagsterInstance, DagsterRunStatus, RunRecord, RunsFilter
@@ -33,11 +32,12 @@ def bury_forsaken(
     tags: Mapping[str, str],
     holder: str,
     tour: TourRow | None,
+    now: float,
 ) -> None:
     """Report the started runs of other holders that can't be alive any more."""
     wanted = RunsFilter(job_name=job, tags=dict(tags), statuses=_STARTED)
     for record in instance.get_run_records(wanted):
-        if record.dagster_run.tags.get(HOLDER_TAG) != holder and _is_gone(record, tour):
+        if record.dagster_run.tags.get(HOLDER_TAG) != holder and _is_gone(record, tour, now):
             bury(instance, record, "the code server that started it is gone too")
 
 
@@ -54,9 +54,9 @@ def silence(tour: TourRow) -> str:
     return f"not a word for {ages(tour.seen_seconds)}"
 
 
-def _is_gone(record: RunRecord, tour: TourRow | None) -> bool:
+def _is_gone(record: RunRecord, tour: TourRow | None, now: float) -> bool:
     started = record.start_time or record.create_timestamp.timestamp()
-    if time.time() - started < GRACE_SECONDS:
+    if now - started < GRACE_SECONDS:
         return False
     if tour is None:
         return True

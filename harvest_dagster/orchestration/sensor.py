@@ -95,7 +95,7 @@ def _tick(
     candidacy = candidacy_of(room, led, names.sensor, orphaned)
     reporter = Reporter(names, room, Cursor.read(context.cursor), time.time())
     status, events = _seen(room, led, reporter)
-    supervisor = Supervisor(context.instance, names, candidacy, status, op)
+    supervisor = Supervisor(context.instance, names, candidacy, status, op, reporter.now)
     steps = [supervisor.step(shard) for shard in range(led.candidate.shards)]
     line = line_of_tick(steps, room.about(status), candidacy.troubles)
     # Dagster keeps a file for each tick that logs anything: most have nothing to say but the line.

@@ -17,7 +17,6 @@ and a run that ended before it took its epoch keeps no other from starting.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import dagster as dg
@@ -64,7 +63,7 @@ class Step:
 
 
 class Supervisor:
-    """Looks after the tours of whatever is led, in one tick; `op` is the tour's first."""
+    """Looks after the tours of whatever is led, in the tick of a moment; `op` is a tour's first."""
 
     def __init__(
         self,
@@ -73,8 +72,9 @@ class Supervisor:
         candidacy: Candidacy,
         status: WorkStatus,
         op: str,
+        now: float,
     ) -> None:
-        self._instance, self._names, self._op = instance, names, op
+        self._instance, self._names, self._op, self._now = instance, names, op, now
         self._candidacy, self._status = candidacy, status
 
     def step(self, shard: int) -> Step:
@@ -87,7 +87,8 @@ class Supervisor:
         in_progress = [record for record in runs if _goes_on(record)]
         ours = [record for record in in_progress if _of(record, self._candidacy.holder)]
         if ours != in_progress:  # a query of its own, which only a change of holders is worth
-            bury_forsaken(self._instance, *self._which(shard), self._candidacy.holder, tour)
+            which, holder = self._which(shard), self._candidacy.holder
+            bury_forsaken(self._instance, *which, holder, tour, self._now)
         leads = f"leader, epoch {lease.epoch}"
         for record in ours:
             if tour is None or tour.run != record.dagster_run.run_id:
@@ -113,7 +114,7 @@ class Supervisor:
         return [*self._instance.get_run_records(wanted, limit=_RUNS)]
 
     def _start(self, leads: str, lease: LeaseRow, shard: int, runs: list[RunRecord]) -> Step:
-        left, failed = _pause(runs)
+        left, failed = _pause(runs, self._now)
         if left > 0:
             return Step(
                 f"{leads}, but the last {_times(failed)} failed: the next starts in {ages(left)};"
@@ -159,7 +160,7 @@ def _goes_on(record: RunRecord) -> bool:
     return record.dagster_run.status in _IN_PROGRESS
 
 
-def _pause(runs: list[RunRecord]) -> tuple[float, int]:
+def _pause(runs: list[RunRecord], now: float) -> tuple[float, int]:
     """Return how long to wait still, and how many tours in a row have failed soon."""
     failed = 0
     for record in runs:
@@ -170,7 +171,7 @@ def _pause(runs: list[RunRecord]) -> tuple[float, int]:
         return 0.0, 0
     pause = min(_FIRST_PAUSE_SECONDS * 2 ** (failed - 1), _LONGEST_PAUSE_SECONDS)
     ended = runs[0].end_time or runs[0].update_timestamp.timestamp()
-    return ended + pause - time.time(), failed
+    return ended + pause - now, failed
 
 
 def _lasted(record: RunRecord) -> bool:

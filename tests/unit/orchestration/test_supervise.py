@@ -66,9 +66,10 @@ def run(instance: DagsterInstance, state: DagsterRunStatus, **tags: str) -> dg.D
     return instance.create_run_for_job(job, status=state, tags={**TAGS, **tags})
 
 
-def step(instance: DagsterInstance, *, leading: bool = True, **of: Any) -> Step:
-    """Decide."""
-    return Supervisor(instance, NAMES, Stands(leading=leading), status(**of), "mark").step(0)
+def step(instance: DagsterInstance, *, leading: bool = True, later: float = 0.0, **of: Any) -> Step:
+    """Decide, when so many seconds have passed."""
+    stands, now = Stands(leading=leading), time.time() + later
+    return Supervisor(instance, NAMES, stands, status(**of), "mark", now).step(0)
 
 
 def test_who_does_not_lead_stands_by(instance: DagsterInstance) -> None:
@@ -144,13 +145,10 @@ def test_a_run_of_another_term_does_not_count(instance: DagsterInstance) -> None
     assert step(instance, tours=[]).request is not None
 
 
-def test_a_run_of_another_table_does_not_count(
-    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_another_table_does_not_count(instance: DagsterInstance) -> None:
     """Two code locations may have given one key to two harvests: neither ends the other's tours."""
     theirs = started(instance, **{TABLE_TAG: "elsewhere", HOLDER_TAG: "them"})
-    later(monkeypatch, 999)
-    assert step(instance, tours=[]).request is not None
+    assert step(instance, later=999, tours=[]).request is not None
     assert status_of(instance, theirs) == DagsterRunStatus.STARTED
 
 
@@ -169,12 +167,6 @@ def status_of(instance: DagsterInstance, left: dg.DagsterRun) -> DagsterRunStatu
     return found.status
 
 
-def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let so much time pass."""
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + seconds)
-
-
 @pytest.mark.parametrize(
     "row",
     [
@@ -184,12 +176,11 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     ],
 )
 def test_what_died_with_its_code_server_is_buried(
-    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, row: list[Any]
+    instance: DagsterInstance, row: list[Any]
 ) -> None:
     """No dead run of another holder takes a place in the run queue for ever."""
     dead = [started(instance, **{HOLDER_TAG: "them"}) for _ in range(12)]
-    later(monkeypatch, 61)
-    assert step(instance, tours=row).request is not None
+    assert step(instance, later=61, tours=row).request is not None
     assert {status_of(instance, each) for each in dead} == {DagsterRunStatus.FAILURE}
 
 
@@ -202,13 +193,10 @@ def test_what_died_with_its_code_server_is_buried(
         pytest.param(999, {"seen_seconds": 20.0}, id="it may have been paused"),
     ],
 )
-def test_what_may_live_is_not_buried(
-    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, seconds: float, of: Any
-) -> None:
+def test_what_may_live_is_not_buried(instance: DagsterInstance, seconds: float, of: Any) -> None:
     """The last leader's tour gets its time to settle, and its run to end."""
     last = started(instance, **{HOLDER_TAG: "them"})
-    later(monkeypatch, seconds)
-    step(instance, tours=[tour(**{"run": last.run_id, **of})])
+    step(instance, later=seconds, tours=[tour(**{"run": last.run_id, **of})])
     assert status_of(instance, last) == DagsterRunStatus.STARTED
 
 
@@ -223,15 +211,11 @@ def test_no_number_of_runs_keeps_another_from_starting(instance: DagsterInstance
     assert len(keys) == 12
 
 
-def test_failures_are_followed_by_pauses(
-    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_are_followed_by_pauses(instance: DagsterInstance) -> None:
     """The more tours failed in a row, the longer the pause; and it says where to look."""
     for _ in range(3):
         instance.report_run_failed(run(instance, DagsterRunStatus.STARTED), "no")
     found = step(instance, tours=[])
     assert found.request is None
     assert "the last 3 tours failed: the next starts in" in found.line
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 25)
-    assert step(instance, tours=[]).request is not None
+    assert step(instance, later=25, tours=[]).request is not None
