@@ -67,14 +67,15 @@ class DrawnIds:
         taken, self._left = self._left[:count], self._left[count:]
         return taken
 
-    def draw(self, connection: psycopg.Connection[Any]) -> None:
-        """Draw more ids, for `take`."""
+    def draw(self, connection: psycopg.Connection[Any]) -> int:
+        """Draw more ids, for `take`; return how many."""
         try:
             first = _jump(connection, self._sequence, self._many)
             drawn = np.arange(first, first + self._many)
         except LockNotAvailable:
-            drawn = one_by_one(connection, self._sequence.name, self._some)
+            drawn = _one_by_one(connection, self._sequence.name, self._some)
         self._left = np.concatenate([self._left, drawn])
+        return len(drawn)
 
 
 def _jump(connection: psycopg.Connection[Any], sequence: IdSequence, count: int) -> int:
@@ -91,7 +92,7 @@ def _jump(connection: psycopg.Connection[Any], sequence: IdSequence, count: int)
     return int(first[0])
 
 
-def one_by_one(connection: psycopg.Connection[Any], sequence: str, count: int) -> Numbers:
+def _one_by_one(connection: psycopg.Connection[Any], sequence: str, count: int) -> Numbers:
     """Return ids that are drawn as any INSERT draws them."""
     row = connection.execute(_SQL["draw"].text, (sequence, count), binary=True).fetchone()
     assert row is not None  # noqa: S101 - it is an aggregate
