@@ -17,19 +17,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
-from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.torture.proxy import HOST, Link
+from tests.support.proxies import SECONDS, Proxy, Way, served
+from tests.torture.proxy import HOST
 
 _PRODUCE, _END_TXN = 0, 26
 _PLAIN_VERSIONS = (0, 1)
-_SECONDS = 10.0
-
-Way = tuple[StreamReader, StreamWriter]
 
 
 class End(NamedTuple):
@@ -97,16 +93,14 @@ class Late:
             await self.free.wait()
 
 
-class LateEnds(Link):
+class LateEnds(Proxy):
     """The way to a broker."""
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
-        self.port = 0
         self.ends: list[End] = []
         self._broker_port = port
         self._late: Late | None = None
-        self._stop = asyncio.Event()
 
     def catch(self, *, cut: bool) -> Late:
         """Hold back the next EndTxn; cut its producer's connection, or let it wait in vain."""
@@ -116,34 +110,17 @@ class LateEnds(Link):
     def deliver(self, late: Late, *, kept: bool) -> int:
         """Deliver what was held back; return the error that Kafka answers with, 0 for none."""
         asked = asyncio.run_coroutine_threadsafe(self._deliver(late, kept=kept), self._loop)
-        return asked.result(_SECONDS)
+        return asked.result(SECONDS)
 
     def go_on(self, late: Late) -> None:
         """Pass on the records that wait."""
         self._loop.call_soon_threadsafe(late.free.set)
 
     def end(self) -> None:
-        """Serve no more."""
-        self._loop.call_soon_threadsafe(self._stop.set)
-
-    async def listen(self, listening: Future[None]) -> None:
-        """Serve clients until the end."""
-        self._loop = asyncio.get_running_loop()
-        server = await asyncio.start_server(self.serve, HOST, 0)
-        self.port = server.sockets[0].getsockname()[1]
-        listening.set_result(None)
-        await self._stop.wait()
-        server.close()
-        await self._end_connections()
-
-    async def _end_connections(self) -> None:
+        """Serve no more, and let nothing wait."""
         if self._late:
-            self._late.free.set()
-        for end in self._ends:
-            end.abort()
-        serving = asyncio.all_tasks() - {asyncio.current_task()}
-        if serving:
-            await asyncio.wait(serving, timeout=_SECONDS)
+            self.go_on(self._late)
+        super().end()
 
     async def _join(self, *ways: Way) -> None:
         (requests, to_broker), (answers, to_client) = ways
@@ -196,18 +173,9 @@ class LateEnds(Link):
         return _number(answer, 8, 2)
 
 
-@contextmanager
-def late_ends(port: int) -> Iterator[LateEnds]:
+def late_ends(port: int) -> AbstractContextManager[LateEnds]:
     """Have such a proxy before a broker."""
-    proxy, listening = LateEnds(port), Future[None]()
-    thread = threading.Thread(target=lambda: asyncio.run(proxy.listen(listening)))
-    thread.start()
-    listening.result(_SECONDS)
-    try:
-        yield proxy
-    finally:
-        proxy.end()
-        thread.join(_SECONDS)
+    return served(LateEnds(port))
 
 
 async def _next(reader: StreamReader) -> bytes:

@@ -18,9 +18,10 @@ from harvest_dagster.harvest.tour import Tour
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.fence import Fence
-from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.names import TableName
 from tests.support.account import read
+from tests.support.lost_answer import LosesAnswer
+from tests.support.proxies import served
 from tests.support.remains import claim
 from tests.support.waiting import until
 
@@ -168,31 +169,28 @@ def test_a_batch_counts_down() -> None:
     assert Batch(1, [RECORD, RECORD], 2).left == 2
 
 
+@pytest.fixture
+def loses_a_refresh(place: Place) -> Iterator[LosesAnswer]:
+    """Give a way to the database on which nobody hears of the first refresh."""
+    with served(LosesAnswer(place.postgres, b"'refreshed' AS kind")) as way:
+        yield way
+
+
 def test_an_answer_that_is_lost_ends_no_leadership(
-    place: Place, start_tour: StartTour, monkeypatch: pytest.MonkeyPatch
+    place: Place, loses_a_refresh: LosesAnswer, start_tour: StartTour
 ) -> None:
     """A refresh that PostgreSQL made, but whose answer was lost, does not end the tour."""
-    refresh = leases.refresh
-    lost: list[Lease] = []
-
-    def loses_the_first(*given: Any) -> Lease:
-        found = refresh(*given)
-        if not lost:
-            lost.append(found)
-            raise psycopg.OperationalError("the connection was lost")
-        return found
-
-    monkeypatch.setattr(leases, "refresh", loses_the_first)
-    start_tour(place.config(), place.lease())
+    start_tour(place.config(postgres=loses_a_refresh.url), place.lease())
     place.put(10)
     place.drained()
     place.rows(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name LIKE 'harvest%mark' AND datname = current_database()"
     )
-    until(lambda: lost)
+    until(loses_a_refresh.lost.is_set)
     place.put(10)
     place.drained()
+    assert place.kinds("refreshed") == 2 * ["refreshed"]
 
 
 def test_nothing_is_sent_on_waking(place: Place, start_tour: StartTour) -> None:
