@@ -50,7 +50,7 @@ def show_in_dagster(
     click.echo("4/6  Dagster: its sensor leads, and the asset orders stashes twenty more")
     shown = _Shown(*background_ui.start(settings.home, say), say)
     # Before the first asset: on a small machine its run would delay the run of the tour.
-    _await(lambda: not _waiting(settings, outbox), "the outbox to empty")
+    wait_for(lambda: not _waiting(settings, outbox), "the outbox to empty")
     took = time.monotonic() - since
     say(f"the sensor leads: the messages stashed above are in Kafka, {took:.0f} s after the start;")
     say(f"the tour that brought them: {shown.url}/runs")
@@ -58,7 +58,7 @@ def show_in_dagster(
     click.echo("5/6  Spark: a day's orders cleaned and summed up; a row and a message of each sum")
     shown.materialize(_SALES, {}, str(datetime.now(UTC).date() - timedelta(days=1)))
     say("waiting for the leader to mark, publish and purge")
-    _await(lambda: not _waiting(settings, outbox), "the outbox to empty")
+    wait_for(lambda: not _waiting(settings, outbox), "the outbox to empty")
     click.echo("6/6  the newest messages in Kafka, as a consumer reads what was committed")
     newest = [*_newest(settings, TOPIC), *_newest(settings, SALES_TOPIC)]
     print_table(("topic", "partition", "offset", "key", "value"), newest)
@@ -80,7 +80,7 @@ class _Shown:
         """Materialise assets, and wait until they are."""
         run = self.ui.materialize(self.location, assets, config, partition)
         self.say(f"materialising {', '.join(assets)}: {self.url}/runs/{run}")
-        _await(
+        wait_for(
             lambda: self.ui.run_status(run) in {"SUCCESS", "FAILURE", "CANCELED"},
             f"the run {self.url}/runs/{run} to end",
         )
@@ -101,12 +101,13 @@ def _waiting(settings: Settings, outbox: Outbox) -> int:
     return int(row[0]) if row else 0
 
 
-def _await(true: Callable[[], bool], what: str) -> None:
-    deadline = Deadline(_WAIT_SECONDS)
+def wait_for(true: Callable[[], bool], what: str, seconds: float = _WAIT_SECONDS) -> None:
+    """Wait until something holds; raise an EmbeddedError if it does not within the time."""
+    deadline = Deadline(seconds)
     while not true():
         if deadline.over:
             raise EmbeddedError(
-                f"gave up after {_WAIT_SECONDS:.0f} s waiting for {what}; see `harvest status`"
+                f"gave up after {seconds:.0f} s waiting for {what}; see `harvest status`"
             )
         time.sleep(_POLL)
 
