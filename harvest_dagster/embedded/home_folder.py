@@ -48,12 +48,12 @@ def exclusive(path: Path, say: Callable[[str], None]) -> Iterator[None]:
         lock.release()
 
 
-def check_space(directory: Path) -> None:
+def check_space(directory: Path, needed: int = NEEDED) -> None:
     """Raise an error if the disk is so full that servers on it would soon fail."""
     free = shutil.disk_usage(directory).free
-    if free < NEEDED:
+    if free < needed:
         raise EmbeddedError(
-            f"{directory} has {free / 1e9:.1f} GB left and {NEEDED / 1e9:.0f} GB is needed:"
+            f"{directory} has {free / 1e9:.1f} GB left and {needed / 1e9:,.0f} GB is needed:"
             " free some space, or choose another disk"
         )
 

@@ -15,17 +15,19 @@ from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from importlib.resources.abc import Traversable
 
 NAMES = "[artifact]-[revision](-[classifier]).[ext]"
 PATIENCE = 900.0
 STALL = 90.0
 REPORT = 2.0
 _CACHE = "ivy"
+_FOLDER = files(__package__)
 
 
 @dataclass(frozen=True)
 class Module:
-    """Something to download: `NAME.ivy.xml` lists its parts, `NAME.sha256` their sums.
+    """Something to download: in a folder `NAME.ivy.xml` lists its parts, `NAME.sha256` their sums.
 
     If there is one for each kind of machine, `machine` is the kind.
     """
@@ -33,6 +35,7 @@ class Module:
     name: str
     title: str
     machine: str = ""
+    folder: Traversable = _FOLDER
 
 
 def resolve(
@@ -40,7 +43,7 @@ def resolve(
 ) -> None:
     """Download to the folder `jars` of `into`; report how many parts are known and here."""
     make_private(into)
-    description = files(__package__).joinpath(f"{module.name}.ivy.xml")
+    description = module.folder.joinpath(f"{module.name}.ivy.xml")
     with as_file(description) as ivy_file, log.open("wb") as output:
         command = [java, f"-Dmachine={module.machine}", "-jar", str(_ivy()), "-confs", "default"]
         command += ["-ivy", str(ivy_file), "-cache", str(into / _CACHE)]

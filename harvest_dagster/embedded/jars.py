@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ def folder_of(module: Module) -> Path:
 
 def hashes(module: Module) -> dict[str, str]:
     """Read the SHA-256 of each jar, by its name."""
-    listed = files(__package__).joinpath(f"{module.name}.sha256").read_text(encoding="utf-8")
+    listed = module.folder.joinpath(f"{module.name}.sha256").read_text(encoding="utf-8")
     pairs = map(str.split, listed.splitlines())
     return {name: digest for digest, name in pairs if module.machine in name}
 

@@ -33,18 +33,24 @@ _PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8"}
 
 def have_programs(java: str, log: Path, say: Callable[[str], None], *, secure: bool) -> None:
     """Make sure that the programs of a home are there; download them if need be."""
-    if not secure:
+    if secure:
+        have_build(_build_here(), java, log, say)
+    else:
         wheels_programs()
-        return
-    jars = have_jars(_tls_build(), java, log, say)
+
+
+def have_build(build: Module, java: str, log: Path, say: Callable[[str], None]) -> Path:
+    """Return the folder of a build's programs; download and unpack them first if need be."""
+    jars = have_jars(build, java, log, say)
     with exclusive(jars / "lock", say):
-        if not programs(secure=True).is_dir():
+        if not _programs_of(build).is_dir():
             _unpack(jars)
+    return _programs_of(build)
 
 
 def programs(*, secure: bool) -> Path:
     """Return the folder of the programs that a home's server is run by."""
-    return folder_of(_tls_build()) / "programs" / "bin" if secure else wheels_programs()
+    return _programs_of(_build_here()) if secure else wheels_programs()
 
 
 @cache
@@ -61,20 +67,28 @@ def wheels_programs() -> Path:
     )
 
 
+def tls_build(system: str, machine: str) -> Module:
+    """Return the build that speaks TLS for a kind of machine, as `platform` calls it."""
+    if system not in _SYSTEMS or machine not in _PROCESSORS:
+        raise EmbeddedError(
+            f"no PostgreSQL with TLS is published for {system} on {machine}:"
+            " use `harvest dev up` without --secure"
+        )
+    kind = f"{_SYSTEMS[system]}-{_PROCESSORS[machine]}"
+    return Module("postgres-18.6.0", "PostgreSQL with TLS", kind)
+
+
+def _build_here() -> Module:
+    return tls_build(platform.system(), platform.machine())
+
+
+def _programs_of(build: Module) -> Path:
+    return folder_of(build) / "programs" / "bin"
+
+
 def _version(postgres: Path) -> str:
     shown = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False)
     return shown.stdout.rpartition(" ")[2]
-
-
-def _tls_build() -> Module:
-    system = _SYSTEMS.get(platform.system())
-    processor = _PROCESSORS.get(platform.machine())
-    if system is None or processor is None:
-        raise EmbeddedError(
-            f"no PostgreSQL with TLS is published for {platform.system()} on {platform.machine()}:"
-            " use `harvest dev up` without --secure"
-        )
-    return Module("postgres-18.6.0", "PostgreSQL with TLS", f"{system}-{processor}")
 
 
 def _unpack(jars: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -13,14 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster.embedded import home_folder, jars, owner, server_logs
-from harvest_dagster.embedded.kafka_node import JARS as KAFKA
 from harvest_dagster.errors import EmbeddedError
+from tests.support import downloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from harvest_dagster.embedded.ivy import Module
+JAR = {"a.jar": b"a jar"}
 
 
 def test_the_command_line_does_without_the_extra() -> None:
@@ -48,14 +45,11 @@ def test_root_needs_setpriv(monkeypatch: pytest.MonkeyPatch) -> None:
         owner.as_owner(["postgres"])
 
 
-def test_a_full_disk_is_told_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_before_anything_is_made(tmp_path: Path) -> None:
     """Servers that would soon fail are not set up."""
-    usage = type(shutil.disk_usage(tmp_path))(10**12, 10**12, 10**8)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(EmbeddedError, match=r"^.* has 0.1 GB left and 1 GB is needed: .*$"):
-        home_folder.check_space(tmp_path)
+    said = r"^.* has [0-9.]+ GB left and 1,000,000,000 GB is needed: .*$"
+    with pytest.raises(EmbeddedError, match=said):
+        home_folder.check_space(tmp_path, needed=10**18)
 
 
 @pytest.mark.parametrize(
@@ -75,39 +69,22 @@ def test_a_wrong_download_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: bytes | None
 ) -> None:
     """Jars are taken only when each is what it was when this was released."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(jars, "resolve", downloads(wrong))
-    with pytest.raises(EmbeddedError, match=r"brought a wrong kafka.jar: try again"):
-        jars.have_jars(KAFKA, "java", tmp_path / "log", print)
-    cached = {path.name for path in (tmp_path / "harvest_dagster").iterdir()}
-    assert cached <= {"kafka-4.3.0.lock"}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    small = downloads.module(tmp_path, JAR)
+    java = downloads.java(tmp_path, {} if wrong is None else {"a.jar": wrong})
+    with pytest.raises(EmbeddedError, match=r"brought a wrong a.jar: try again"):
+        jars.have_jars(small, java, tmp_path / "log", print)
+    cached = {path.name for path in (tmp_path / "cache" / "harvest_dagster").iterdir()}
+    assert cached <= {"small.lock"}
 
 
 def test_a_right_download_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second home finds the jars of the first."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(jars, "resolve", downloads(b"a jar"))
-    folder = jars.have_jars(KAFKA, "java", tmp_path / "log", print)
-    monkeypatch.setattr(jars, "resolve", downloads(None))
-    assert jars.have_jars(KAFKA, "java", tmp_path / "log", print) == folder
-    assert (folder / "kafka.jar").read_bytes() == b"a jar"
-
-
-@pytest.fixture(autouse=True)
-def _one_jar(monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = hashlib.sha256(b"a jar").hexdigest()
-    monkeypatch.setattr(jars, "hashes", lambda _module: {"kafka.jar": digest})
-
-
-def downloads(content: bytes | None) -> Callable[..., None]:
-    """Make a download that brings this jar, or none."""
-
-    def resolve(_java: str, _module: Module, into: Path, *_: object) -> None:
-        (into / "jars").mkdir(parents=True)
-        if content is not None:
-            (into / "jars" / "kafka.jar").write_bytes(content)
-
-    return resolve
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    small, java = downloads.module(tmp_path, JAR), downloads.java(tmp_path, JAR)
+    folder = jars.have_jars(small, java, tmp_path / "log", print)
+    assert jars.have_jars(small, "no java", tmp_path / "log", print) == folder
+    assert (folder / "a.jar").read_bytes() == b"a jar"
 
 
 def test_the_reason_of_a_death_is_found_among_the_lines_of_a_log() -> None:
