@@ -42,22 +42,18 @@ class StampingProducer(Producer):
     def __init__(self, settings: dict[str, Any]) -> None:
         super().__init__(settings)
         self._header = (EPOCH, str(_round.epoch).encode())
-        self._wall = Wall()
 
     def produce(self, topic: str, *given: Any, **more: Any) -> None:
         """Produce as the engine does it."""
         more["headers"] = [*(more["headers"] or ()), self._header]
-        more["timestamp"] = self._wall.milliseconds()
+        more["timestamp"] = stamped(time.time())
         super().produce(topic, *given, **more)
 
 
-class Wall:
-    """Python's clock, which may be moved, as far as Kafka believes it."""
-
-    def milliseconds(self) -> int:
-        """Tell the time since 1970."""
-        most = time.clock_gettime(time.CLOCK_REALTIME) + AHEAD_SECONDS
-        return int(1000 * min(time.time(), most))
+def stamped(wall: float) -> int:
+    """Return in ms what a clock says that may have been moved, as far as Kafka believes it."""
+    most = time.clock_gettime(time.CLOCK_REALTIME) + AHEAD_SECONDS
+    return int(1000 * min(wall, most))
 
 
 def _under_epoch(run: Callable[[RoundRun], None]) -> Callable[[RoundRun], None]:

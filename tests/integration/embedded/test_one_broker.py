@@ -17,7 +17,6 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster import embedded
-from harvest_dagster.embedded import ports
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -82,11 +81,8 @@ def test_killed_servers_come_back_with_their_data(home: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_taken_port_is_named_and_new_ports_keep_the_data(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_taken_port_is_named_and_new_ports_keep_the_data(home: Path) -> None:
     """A foreign program on a remembered port does not stop `up --new-ports`."""
-    monkeypatch.setattr(ports, "PATIENCE", 0)
     servers = embedded.up(home)
     keep(servers, "moved")
     embedded.down(home)

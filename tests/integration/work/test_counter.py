@@ -7,7 +7,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest.mock import Mock
 
 import dagster as dg
 import psycopg
@@ -40,7 +39,7 @@ def status(counter: Counter) -> WorkStatus:
 @contextmanager
 def running(counter: Counter) -> Iterator[Runner]:
     """Let it be led in this process."""
-    runner = Runner(ROOM, counter, Mock())
+    runner = Runner(ROOM, counter)
     runner.start()
     try:
         yield runner
@@ -71,7 +70,7 @@ def test_it_is_led_and_drained(counter: Counter, count: Count) -> None:
 def test_a_stale_term_writes_nothing(counter: Counter, count: Count) -> None:
     """A work whose lease went on is fenced by its first write, and ends."""
     with held(counter) as lease, psycopg.connect(counter.postgres_url) as connection:
-        stale = counter.work(lease, lambda: True, Mock())
+        stale = counter.work(lease, lambda: True, lambda _lease: None)
         leases.acquire(connection, counter.name, 0, "them", 60, word=ROOM.word)
         connection.commit()
         with pytest.raises(FencedError):

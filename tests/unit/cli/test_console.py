@@ -4,21 +4,14 @@ import io
 import json
 import logging
 import re
-import sys
+from contextlib import redirect_stderr
 
 import pytest
 
 from harvest_dagster.cli.console import Form, logged
+from tests.support.terminal import Terminal
 
 LOGGER = logging.getLogger("harvest_dagster.test")
-
-
-class Terminal(io.StringIO):
-    """A terminal."""
-
-    def isatty(self) -> bool:
-        """It is one."""
-        return True
 
 
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,9 +60,8 @@ def test_once(capsys: pytest.CaptureFixture[str]) -> None:
 def test_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal a log line takes the place of the live line, which comes back below it."""
     terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "10")
-    with logged("text", logging.INFO) as console:
+    with redirect_stderr(terminal), logged("text", logging.INFO) as console:
         assert console.is_live
         console.show("0123456789abc")
         LOGGER.info("x")
@@ -78,8 +70,8 @@ def test_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("form", "is_terminal"), [("json", True), ("text", False)])
-def test_no_live_line(monkeypatch: pytest.MonkeyPatch, form: Form, *, is_terminal: bool) -> None:
+def test_no_live_line(form: Form, *, is_terminal: bool) -> None:
     """There is no live line among JSON, nor where there is no terminal."""
-    monkeypatch.setattr(sys, "stderr", Terminal() if is_terminal else io.StringIO())
-    with logged(form, logging.INFO) as console:
+    written = Terminal() if is_terminal else io.StringIO()
+    with redirect_stderr(written), logged(form, logging.INFO) as console:
         assert not console.is_live

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import re
-import sys
 import uuid
+from contextlib import redirect_stderr
 from datetime import UTC, datetime
 
 import psycopg
@@ -34,6 +33,7 @@ from harvest_dagster.postgres.refusals import explained as explained_by_postgres
 from harvest_dagster.spark.source_options import SourceOptions
 from harvest_dagster.text import one_line, printable
 from tests.support.hostile import TEXTS
+from tests.support.terminal import Terminal
 
 LOGGER = logging.getLogger("harvest_dagster.test")
 NOW = datetime.now(UTC)
@@ -83,12 +83,10 @@ def test_log_of_an_exception(text: str, form: Form, capsys: pytest.CaptureFixtur
     assert all(line.startswith("  ") and line.isprintable() for line in rest)
 
 
-def test_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_line() -> None:
     """On a terminal too, the only escapes are ours."""
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with logged("text", logging.INFO):
+    terminal = Terminal()
+    with redirect_stderr(terminal), logged("text", logging.INFO):
         for text in TEXTS:
             LOGGER.info("%s", text)
     lines = terminal.getvalue().replace("\r\x1b[K", "").splitlines()
