@@ -10,7 +10,7 @@ from harvest_dagster import Message, stash
 from tests.support.account import judge, read
 from tests.support.deliveries import BOTH
 from tests.support.faults import busy
-from tests.support.waiting import until
+from tests.support.waiting import seconds_until, until
 
 if TYPE_CHECKING:
     from tests.support.place import Place
@@ -41,7 +41,7 @@ def test_a_late_commit(place: Place, start_harvest: StartHarvest, delivery: str)
         place.put(999)
         place.drained()
         writer.commit()
-        seconds = until(lambda: running.harvest.totals().purged == 1000)
+        seconds = seconds_until(lambda: running.harvest.totals().purged == 1000)
     print(f"the late commit came in {seconds:.2f} s")  # noqa: T201 - a measurement
     assert seconds < 1
     judge([late, *place.stashed], read(place.kafka, place.topic), delivery)
@@ -66,6 +66,6 @@ def test_a_leader_is_killed_among_gaps(
         running = start_tour(place.config(delivery=delivery), place.lease())
         place.drained()
         writer.commit()
-        seconds = until(lambda: not place.waiting() and running.tour.totals.purged >= 102)
+        seconds = seconds_until(lambda: not place.waiting() and running.tour.totals.purged >= 102)
     assert seconds < 5
     judge([late, again, *place.stashed], read(place.kafka, place.topic), delivery)

@@ -14,6 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from confluent_kafka import Message as Polled
 
 from harvest_dagster import Message
+from tests.support.waiting import until
 
 COMMITTED, PLAIN = "read_committed", "read_uncommitted"
 _EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes begin with an underscore
@@ -69,10 +70,11 @@ class Reader:
 
     def caught_up(self, messages: int, seconds: float = _READ_SECONDS) -> list[Received]:
         """Wait until so many different messages are read, and give all that was."""
-        deadline = time.monotonic() + seconds
-        while len({_content(message) for message in list(self.found)}) < messages:
-            assert time.monotonic() < deadline, f"{messages} were not read within {seconds} s"
-            time.sleep(_POLL_SECONDS)
+
+        def are_read() -> bool:
+            return len({_content(message) for message in list(self.found)}) >= messages
+
+        until(are_read, seconds, f"{messages} are read", _POLL_SECONDS)
         return list(self.found)
 
     def stop(self) -> list[Received]:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -25,22 +24,6 @@ from harvest_dagster.ledger.lease import Lease
 from tests.support.paths import PROGRAMS
 
 PROCESS = PROGRAMS / "candidate.py"
-
-Until = Callable[..., float]
-
-
-@pytest.fixture
-def until() -> Until:
-    """Wait until something holds; tell how long that took."""
-
-    def wait(true: Callable[[], Any], seconds: float = 20.0) -> float:
-        start = time.monotonic()
-        while not true():
-            assert time.monotonic() - start < seconds, f"not within {seconds} s"
-            time.sleep(0.01)
-        return time.monotonic() - start
-
-    return wait
 
 
 def best_of_three(measure: Callable[[], float], bound: float) -> float:

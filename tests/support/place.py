@@ -24,7 +24,7 @@ from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.events import Event
 from harvest_dagster.ledger.lease import Lease
 from tests.support.account import COMMITTED, PLAIN, Reader
-from tests.support.waiting import DEADLINE_SECONDS, until
+from tests.support.waiting import DEADLINE_SECONDS, seconds_until, until
 
 PARTITIONS = 4
 _STATEMENTS = """
@@ -163,7 +163,7 @@ class Place:
 
     def drained(self, seconds: float = DEADLINE_SECONDS, outbox: str = "outbox") -> float:
         """Wait until the outbox is empty."""
-        return until(lambda: not self.waiting(outbox), seconds, "the outbox is empty")
+        return seconds_until(lambda: not self.waiting(outbox), seconds, "the outbox is empty")
 
     def lease(self, shard: int = 0, ttl: float = 60.0) -> Lease:
         """Take the lease, and have the topic whose partitions stand for shards."""

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,21 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from harvest_dagster.embedded import Servers
 from tests.support.paths import ROOT
 
-Until = Callable[..., None]
 REAP = (sys.executable, "-m", "harvest_dagster", "reap")
-
-
-@pytest.fixture
-def until() -> Until:
-    """Wait until something holds."""
-
-    def wait(true: Callable[[], Any], seconds: float = 40.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not true():
-            assert time.monotonic() < deadline, f"not within {seconds} s"
-            time.sleep(0.05)
-
-    return wait
 
 
 @dataclass

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tests.support import answers, graphql
+from tests.support import answers, graphql, waiting
 from tests.support.answers import Asset, AssetEvent, Check, LogLine, Run, Tick
 
 T = TypeVar("T")
@@ -26,12 +25,8 @@ class UiError(Exception):
 
 
 def until(true: Callable[[], T], seconds: float = 120.0, what: str = "it holds") -> T:
-    """Wait until something holds; tell what it was."""
-    deadline = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(POLL)
-    return found
+    """Wait until Dagster shows something, which takes it longer, and return what it was."""
+    return waiting.until(true, seconds, what, POLL)
 
 
 class Ui:

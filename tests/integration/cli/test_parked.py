@@ -13,11 +13,12 @@ from harvest_dagster import Message, stash
 from harvest_dagster.embedded import Servers
 from harvest_dagster.ledger import lease as leases
 from tests.support.place import set_limit
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.command import Harvest
     from tests.support.databases import Stashed
-    from tests.support.reaping import Reap, Reaping, Until
+    from tests.support.reaping import Reap, Reaping
     from tests.support.topics import MakeTopic, Published
 
 PARKED = """
@@ -82,14 +83,13 @@ def stashed_large(
 
 
 @pytest.fixture
-def trouble(  # noqa: PLR0913, PLR0917 - what a reaper.yaml is made of
+def trouble(
     stashed_large: tuple[str, str, str, str],
     servers: Servers,
     data_source: str,
     outbox: str,
     reap: Reap,
     harvest: Harvest,
-    until: Until,
 ) -> Trouble:
     """A reap that has met a message that its topic does not take."""
     delivery, table, topic, large = stashed_large
@@ -131,7 +131,7 @@ def test_requeue_what_kafka_refused(
     assert listed(harvest, *trouble.names) == []
 
 
-def test_requeue_too_early(harvest: Harvest, trouble: Trouble, until: Until) -> None:
+def test_requeue_too_early(harvest: Harvest, trouble: Trouble) -> None:
     """What is requeued before anything was mended is set aside again, and its tries are counted."""
     harvest("parked", "requeue", "--all", *trouble.names)
     until(lambda: [record["tries"] for record in listed(harvest, *trouble.names)] == [2])

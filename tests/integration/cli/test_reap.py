@@ -18,10 +18,11 @@ import psycopg
 import pytest
 
 from harvest_dagster.embedded import Servers
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.command import Harvest
-    from tests.support.reaping import Reap, Reaping, Until
+    from tests.support.reaping import Reap, Reaping
     from tests.support.topics import MakeTopic, Published
 
 SECRET = "hunter2"  # noqa: S105 - what must not be shown
@@ -93,7 +94,6 @@ def test_goharvest(
     readme: str,
     published: Published,
     left: Callable[[str], int],
-    until: Until,
 ) -> None:
     """What goharvest's README has in its reaper.yaml drains its table, each key in its order."""
     topic = pumped("goharvest_outbox", 2000)
@@ -109,7 +109,7 @@ def test_goharvest(
     assert told[-1]["message"] == "ended: 2,000 published, 0 parked"
 
 
-def test_metrics(pumped: Pumped, reap: Reap, outbox: str, until: Until) -> None:
+def test_metrics(pumped: Pumped, reap: Reap, outbox: str) -> None:
     """Figures and health are served where asked for, and count what was done."""
     reaping = reap("--metrics", "0", HARVEST_OUTBOX=outbox)
     until(lambda: address(reaping))
@@ -130,9 +130,7 @@ def test_metrics(pumped: Pumped, reap: Reap, outbox: str, until: Until) -> None:
     assert "ended: 3,000 published, 0 parked\n" in reaping.log
 
 
-def test_figures_are_logged_while_they_change(
-    pumped: Pumped, reap: Reap, outbox: str, until: Until
-) -> None:
+def test_figures_are_logged_while_they_change(pumped: Pumped, reap: Reap, outbox: str) -> None:
     """Where no terminal is, figures are log lines, and there are none while nothing moves."""
     pumped(outbox, 500)
     reaping = reap(HARVEST_OUTBOX=outbox)
@@ -167,7 +165,7 @@ def test_live_line(outbox: str, database: str, servers: Servers) -> None:
 
 
 @pytest.fixture
-def stuck(outbox: str, database: str, until: Until, reap: Reap) -> Any:
+def stuck(outbox: str, database: str, reap: Reap) -> Any:
     """Start a reap that can't finish, because somebody else has locked the outbox."""
     waiting = """SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
                   WHERE NOT granted AND relation = %s::regclass
@@ -183,7 +181,7 @@ def stuck(outbox: str, database: str, until: Until, reap: Reap) -> Any:
         yield start
 
 
-def test_second_signal(stuck: Callable[..., Reaping], until: Until) -> None:
+def test_second_signal(stuck: Callable[..., Reaping]) -> None:
     """A second signal ends what does not settle, at once and not well, and says so."""
     reaping = stuck()
     reaping.term()
@@ -207,7 +205,7 @@ def test_stop_seconds(stuck: Callable[..., Reaping]) -> None:
     assert "not settled after 1.5 s: ends at once; the next leader" in reaping.log
 
 
-def test_signal_that_is_sent_twice(outbox: str, reap: Reap, until: Until) -> None:
+def test_signal_that_is_sent_twice(outbox: str, reap: Reap) -> None:
     """A signal that follows at once, as `timeout` sends it, is no second one."""
     reaping = reap(HARVEST_OUTBOX=outbox)
     until(lambda: "acquired: epoch 1" in reaping.log)
@@ -272,7 +270,7 @@ def test_missing_table(
     assert "Traceback" not in reaping.log
 
 
-def test_secrets(reap: Reap, readme: str, until: Until) -> None:
+def test_secrets(reap: Reap, readme: str) -> None:
     """Passwords are not logged, at any level, nor when they are wrong."""
     text = Path(readme).read_text()
     text = re.sub(r" password=\S*", f" password={SECRET}", text).replace("Debug", "All")

@@ -15,10 +15,11 @@ from click.testing import CliRunner, Result
 from harvest_dagster.cli.room_commands import group_of
 from harvest_dagster.ledger import lease as leases
 from tests.support.counter.room import ROOM, Counter
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.command import Harvest
-    from tests.support.reaping import Reap, Until
+    from tests.support.reaping import Reap
 
 PROGRAM = (sys.executable, "-m", "tests.support.programs.counting", "counter", "run")
 Run = Callable[..., Result]
@@ -35,7 +36,7 @@ def run(counter: Counter) -> Run:
     return invoke
 
 
-def test_run(run: Run, reap: Reap, until: Until, count: Callable[[], int]) -> None:
+def test_run(run: Run, reap: Reap, count: Callable[[], int]) -> None:
     """It leads and works until it is told to end, and logs how far it has come."""
     running = reap("--metrics", "0", program=PROGRAM)
     until(lambda: "acquired: epoch 1 of count/0" in running.log)

@@ -8,10 +8,11 @@ import pytest
 
 from harvest_dagster import Message, stash
 from harvest_dagster.ledger import lease as leases
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.command import Harvest
-    from tests.support.reaping import Reap, Until
+    from tests.support.reaping import Reap
     from tests.support.topics import MakeTopic
 
 LEASE = """
@@ -151,9 +152,7 @@ def test_a_name_before_any_harvest(harvest: Harvest, connection: psycopg.Connect
     assert "nobody has led yet" in harvest("status", "--name", "shop").stdout
 
 
-def test_while_it_runs(
-    harvest: Harvest, reap: Reap, outbox: str, made_topic: MakeTopic, until: Until
-) -> None:
+def test_while_it_runs(harvest: Harvest, reap: Reap, outbox: str, made_topic: MakeTopic) -> None:
     """A leader is seen with its epoch, and what it has drained is seen to be gone."""
     harvest("pump", "--records", "100", "--topic", made_topic(), "--outbox", outbox)
     reaping = reap(HARVEST_OUTBOX=outbox)

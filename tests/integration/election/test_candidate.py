@@ -18,9 +18,10 @@ from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.ledger import events, lease
 from harvest_dagster.outbox.veto import OutboxVeto
 from tests.support.candidates import best_of_three
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.support.candidates import Start, Until
+    from tests.support.candidates import Start
 
 Free = psycopg.Connection[Any]
 HAND_OVER_SECONDS = 2.0
@@ -30,7 +31,7 @@ WAITING = (
 
 
 def test_a_candidate_that_joins_takes_nothing_away(
-    start: Start, until: Until, members: Callable[[], int], free: Free
+    start: Start, members: Callable[[], int], free: Free
 ) -> None:
     """One of two leads, under its first epoch, through the other's joining and leaving."""
     first = start()
@@ -45,9 +46,7 @@ def test_a_candidate_that_joins_takes_nothing_away(
     assert [event.kind for event in events.read(free)] == ["acquired"]
 
 
-def test_a_leader_that_stops_hands_over_at_once(
-    start: Start, until: Until, members: Callable[[], int]
-) -> None:
+def test_a_leader_that_stops_hands_over_at_once(start: Start, members: Callable[[], int]) -> None:
     """When the leader is told to stop, the other leads within two seconds."""
     running = [start()]
     until(running[0].leads)
@@ -66,9 +65,7 @@ def test_a_leader_that_stops_hands_over_at_once(
     assert seconds < HAND_OVER_SECONDS
 
 
-def test_a_leader_that_stops_finishes(
-    start: Start, until: Until, members: Callable[[], int], free: Free
-) -> None:
+def test_a_leader_that_stops_finishes(start: Start, members: Callable[[], int], free: Free) -> None:
     """When the leader stops, it is told to finish, and it all is written down."""
     first = start()
     until(first.leads)
@@ -82,7 +79,7 @@ def test_a_leader_that_stops_finishes(
     assert first.candidate.state is State.STOPPED
 
 
-def test_shards_are_shared_and_a_long_drain_costs_no_trust(start: Start, until: Until) -> None:
+def test_shards_are_shared_and_a_long_drain_costs_no_trust(start: Start) -> None:
     """Of two shards one goes to a second candidate, after a drain longer than the session."""
     first = start(shards=2)
     until(lambda: first.leads(0) and first.leads(1))
@@ -101,7 +98,7 @@ def test_shards_are_shared_and_a_long_drain_costs_no_trust(start: Start, until: 
     assert first.listener.kinds() == ["acquired", "acquired", "revoked"]
 
 
-def test_a_long_drain_before_the_end_costs_no_trust(start: Start, until: Until, free: Free) -> None:
+def test_a_long_drain_before_the_end_costs_no_trust(start: Start, free: Free) -> None:
     """A leader that stops is trusted until it has finished, though that takes a session's time."""
     only = start()
     until(only.leads)
@@ -118,9 +115,7 @@ def test_a_long_drain_before_the_end_costs_no_trust(start: Start, until: Until, 
     assert [event.kind for event in events.read(free)] == ["revoked", "acquired"]
 
 
-def test_a_candidate_that_hangs_while_it_stops(
-    start: Start, until: Until, free: Free, connection: Free
-) -> None:
+def test_a_candidate_that_hangs_while_it_stops(start: Start, free: Free, connection: Free) -> None:
     """What it acquires when it hangs no longer, after stop gave it up, is not begun."""
     lease.acquire(free, "outbox", 0, "another", 6)
     connection.execute("SELECT FROM harvest.lease FOR UPDATE")
@@ -134,7 +129,7 @@ def test_a_candidate_that_hangs_while_it_stops(
     assert not only.candidate.trusted(0)
 
 
-def test_a_drain_is_bounded(start: Start, until: Until, free: Free) -> None:
+def test_a_drain_is_bounded(start: Start, free: Free) -> None:
     """A leader that does not finish in time is fenced, and stop returns."""
     only = start(drain_seconds=0.3)
     until(only.leads)
@@ -144,7 +139,7 @@ def test_a_drain_is_bounded(start: Start, until: Until, free: Free) -> None:
     assert [event.kind for event in events.read(free)] == ["fenced", "acquired"]
 
 
-def test_a_stolen_lease_is_fenced_and_acquired_anew(start: Start, until: Until, free: Free) -> None:
+def test_a_stolen_lease_is_fenced_and_acquired_anew(start: Start, free: Free) -> None:
     """Who finds another's name in the row is fenced; as Kafka's choice it leads again, later."""
     only = start()
     until(only.leads)
@@ -153,7 +148,7 @@ def test_a_stolen_lease_is_fenced_and_acquired_anew(start: Start, until: Until, 
     assert events.read(free, kinds=["fenced"])[0].epoch == 1
 
 
-def test_another_name_waits_for_the_table(start: Start, until: Until, free: Free) -> None:
+def test_another_name_waits_for_the_table(start: Start, free: Free) -> None:
     """Two harvests of one table under two names: the second tells who leads, and waits for it."""
     free.execute("CREATE TABLE shop ()")
     first = start(veto=OutboxVeto("outbox", "shop", 1))
@@ -172,7 +167,7 @@ def test_another_name_waits_for_the_table(start: Start, until: Until, free: Free
     until(lambda: not second.candidate.troubles)
 
 
-def test_another_number_of_shards_waits(start: Start, until: Until) -> None:
+def test_another_number_of_shards_waits(start: Start) -> None:
     """Who would divide the keys by another number tells so, and waits for those who lead."""
     first = start(shards=2, veto=OutboxVeto("outbox", "shop", 2))
     until(lambda: first.leads(0) and first.leads(1))
@@ -185,7 +180,7 @@ def test_another_number_of_shards_waits(start: Start, until: Until) -> None:
     until(second.leads)
 
 
-def test_a_name_of_another_word(start: Start, until: Until, free: Free) -> None:
+def test_a_name_of_another_word(start: Start, free: Free) -> None:
     """Whom Kafka chooses for a name that is led as another word says so, and does not lead."""
     first = start()
     until(first.leads)
@@ -198,7 +193,7 @@ def test_a_name_of_another_word(start: Start, until: Until, free: Free) -> None:
     assert (row.word, row.epoch, row.holder) == ("outbox", 1, first.candidate.holder)
 
 
-def test_a_refreshed_epoch_is_followed(start: Start, until: Until, free: Free) -> None:
+def test_a_refreshed_epoch_is_followed(start: Start, free: Free) -> None:
     """When the tour of the same holder begins a new epoch, its candidate goes on to lead."""
     only = start()
     until(only.leads)
@@ -210,7 +205,7 @@ def test_a_refreshed_epoch_is_followed(start: Start, until: Until, free: Free) -
 
 
 def test_a_leader_that_is_asked_resigns(
-    start: Start, until: Until, members: Callable[[], int], free: Free
+    start: Start, members: Callable[[], int], free: Free
 ) -> None:
     """The other candidate leads then; the one that resigned joins again, behind it."""
     first = start()
@@ -225,9 +220,7 @@ def test_a_leader_that_is_asked_resigns(
     assert second.leads()
 
 
-def test_goharvests_strategy_can_be_shared(
-    start: Start, until: Until, settings: CandidateSettings
-) -> None:
+def test_goharvests_strategy_can_be_shared(start: Start, settings: CandidateSettings) -> None:
     """With the eager strategy `range`, one of two leads, and the other when it stops."""
     kafka = {**settings.kafka, "partition.assignment.strategy": "range"}
     both = [start(kafka=kafka), start(kafka=kafka)]
@@ -237,9 +230,7 @@ def test_goharvests_strategy_can_be_shared(
     until(lambda: any(one.leads() for one in both if one is not leader))
 
 
-def test_the_leader_topic_is_created(
-    start: Start, until: Until, settings: CandidateSettings
-) -> None:
+def test_the_leader_topic_is_created(start: Start, settings: CandidateSettings) -> None:
     """A missing leader topic is created, as wide as the shards."""
     until(start(shards=3).leads)
     known = AdminClient(dict(settings.kafka)).list_topics(settings.leader_topic, 10)

@@ -12,9 +12,10 @@ from click.testing import CliRunner, Result
 
 from harvest_dagster.cli import main
 from harvest_dagster.ledger import events, lease
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from tests.support.candidates import Start, Until
+    from tests.support.candidates import Start
 
 Free = psycopg.Connection[Any]
 Run = Callable[..., Result]
@@ -102,7 +103,7 @@ def test_a_duration_is_checked(run: Run) -> None:
     assert "write 30s, 5m, 1h or 7d" in result.output
 
 
-def test_resign_tells_who_leads_now(run: Run, start: Start, until: Until) -> None:
+def test_resign_tells_who_leads_now(run: Run, start: Start) -> None:
     """A sole candidate that resigns leads again, and the command says that there is no other."""
     only = start()
     until(only.leads)

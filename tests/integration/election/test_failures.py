@@ -19,9 +19,10 @@ from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.ledger import events, lease
 from harvest_dagster.ledger.lease import Lease
 from tests.support.candidates import best_of_three
+from tests.support.waiting import seconds_until, until
 
 if TYPE_CHECKING:
-    from tests.support.candidates import Spawn, Start, Until
+    from tests.support.candidates import Spawn, Start
 
 Free = psycopg.Connection[Any]
 TERMINATE = """
@@ -34,7 +35,6 @@ NOWHERE = "nowhere"
 def test_a_killed_leader_is_replaced(
     spawn: Spawn,
     start: Start,
-    until: Until,
     members: Callable[[], int],
     settings: CandidateSettings,
 ) -> None:
@@ -46,7 +46,7 @@ def test_a_killed_leader_is_replaced(
         standby = start()
         until(lambda: members() == 2)
         process.signal(signal.SIGKILL)
-        seconds = until(standby.leads)
+        seconds = seconds_until(standby.leads)
         until(lambda: standby.listener.kinds() == ["acquired"])
         standby.candidate.stop()
         return seconds
@@ -57,9 +57,7 @@ def test_a_killed_leader_is_replaced(
     assert seconds < bound
 
 
-def test_a_paused_leader_finds_itself_fenced(
-    spawn: Spawn, start: Start, until: Until, free: Free
-) -> None:
+def test_a_paused_leader_finds_itself_fenced(spawn: Spawn, start: Start, free: Free) -> None:
     """A leader stopped for longer than the session is fenced when it goes on, and can't write."""
     process = spawn()
     until(lambda: process.find("acquired"))
@@ -75,7 +73,7 @@ def test_a_paused_leader_finds_itself_fenced(
     assert standby.leads()
 
 
-def test_a_lost_connection_is_made_anew(start: Start, until: Until, free: Free) -> None:
+def test_a_lost_connection_is_made_anew(start: Start, free: Free) -> None:
     """Connections to PostgreSQL that are terminated cost no leadership."""
     only = start()
     until(only.leads)
@@ -88,7 +86,7 @@ def test_a_lost_connection_is_made_anew(start: Start, until: Until, free: Free) 
 
 
 def test_who_can_not_reach_postgresql_makes_room(
-    start: Start, until: Until, free: Free, settings: CandidateSettings
+    start: Start, free: Free, settings: CandidateSettings
 ) -> None:
     """A leader whose PostgreSQL is gone is fenced by time, and leaves to one that can write."""
     role = f"r{uuid.uuid4().hex}"
@@ -101,9 +99,9 @@ def test_who_can_not_reach_postgresql_makes_room(
     other = start()
     free.execute(f"ALTER ROLE {role} NOLOGIN")
     free.execute(f"{TERMINATE} AND usename = '{role}'")
-    fenced = until(lambda: not cut_off.candidate.trusted(0))
+    fenced = seconds_until(lambda: not cut_off.candidate.trusted(0))
     assert fenced < settings.trust_seconds + 1
-    seconds = until(other.leads)
+    seconds = seconds_until(other.leads)
     print(f"fenced after {fenced:.2f} s, taken over {seconds:.2f} s later")  # noqa: T201
     assert cut_off.listener.kinds() == ["acquired", "fenced"]
     cut_off.candidate.stop(5)
@@ -111,7 +109,7 @@ def test_who_can_not_reach_postgresql_makes_room(
 
 
 def test_kafka_that_is_not_there_is_waited_for(
-    start: Start, until: Until, caplog: pytest.LogCaptureFixture
+    start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A candidate without Kafka warns, with the address, and goes on trying."""
     address = f"127.0.0.1:{choose([NOWHERE])[NOWHERE]}"
@@ -123,9 +121,7 @@ def test_kafka_that_is_not_there_is_waited_for(
     only.candidate.stop(5)
 
 
-def test_too_narrow_a_topic_ends_the_candidate(
-    start: Start, until: Until, settings: CandidateSettings
-) -> None:
+def test_too_narrow_a_topic_ends_the_candidate(start: Start, settings: CandidateSettings) -> None:
     """A leader topic with fewer partitions than shards is a failure that says how to mend it."""
     assert ensure_topic(settings.kafka, settings.leader_topic, 1)
     assert not ensure_topic(settings.kafka, settings.leader_topic, 1)
@@ -135,7 +131,7 @@ def test_too_narrow_a_topic_ends_the_candidate(
         only.candidate.stop()
 
 
-def test_a_missing_schema_ends_the_candidate(start: Start, until: Until, free: Free) -> None:
+def test_a_missing_schema_ends_the_candidate(start: Start, free: Free) -> None:
     """Without the schema `harvest` a candidate fails, and says what to run."""
     free.execute("DROP SCHEMA harvest CASCADE")
     only = start()
@@ -144,9 +140,7 @@ def test_a_missing_schema_ends_the_candidate(start: Start, until: Until, free: F
         only.candidate.stop()
 
 
-def test_what_a_listener_raises_ends_the_candidate(
-    settings: CandidateSettings, until: Until
-) -> None:
+def test_what_a_listener_raises_ends_the_candidate(settings: CandidateSettings) -> None:
     """An exception of the listener is raised again by stop, and what was held is handed back."""
 
     class Fails:

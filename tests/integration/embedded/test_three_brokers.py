@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient
@@ -10,6 +9,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster import embedded
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,13 +20,6 @@ def replicas(admin: AdminClient) -> list[int]:
     """Tell where the topic is, as the broker knows that we happen to ask."""
     partitions = admin.list_topics("replicated", timeout=10).topics["replicated"].partitions
     return sorted(partitions[0].replicas) if partitions else []
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for a condition, for half a minute at most."""
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
 
 
 def test_three_brokers_replicate(home: Path, processes: Callable[[Path], list[str]]) -> None:

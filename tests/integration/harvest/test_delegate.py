@@ -19,7 +19,7 @@ from harvest_dagster.work.tours import TourRow
 from tests.support.account import judge, read
 from tests.support.place import Place
 from tests.support.remains import claim, producer_of, publish
-from tests.support.waiting import until
+from tests.support.waiting import seconds_until, until
 
 if TYPE_CHECKING:
     from tests.support.running import StartHarvest
@@ -59,7 +59,7 @@ def test_it_harvests_and_tells_of_itself(place: Place, begin: Begin) -> None:
     until(lambda: row(place).done == 500)
     assert (row(place).run, row(place).alive) == ("run-1", True)
     delegate.drain("a test")
-    assert until(lambda: delegate.wait(0)) < 10
+    assert seconds_until(lambda: delegate.wait(0)) < 10
     until(lambda: row(place).ended)
     assert (row(place).figure("purged"), row(place).figure("in_flight")) == (500, 0)
     assert delegate.work.figures["in_flight"] == 0
@@ -93,7 +93,7 @@ def test_a_drain_is_not_put_off(place: Place, begin: Begin) -> None:
             delegate.drain("a test", 60.0)
             return delegate.wait(0)
 
-        assert until(asked_again) < 10
+        assert seconds_until(asked_again) < 10
 
 
 def test_a_second_takes_over_in_good_order(place: Place, begin: Begin) -> None:

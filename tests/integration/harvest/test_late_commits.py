@@ -12,7 +12,7 @@ import pytest
 
 from harvest_dagster import Message, stash
 from tests.support.account import judge, lanes, read
-from tests.support.waiting import until
+from tests.support.waiting import seconds_until, until
 
 if TYPE_CHECKING:
     from tests.support.place import Place
@@ -92,7 +92,7 @@ def test_late_commit(place: Place, start_tour: StartTour, hold: Any, committed: 
         place.drained()
         place.goes_round()
         finish()
-        seconds = until(lambda: running.tour.totals.purged == committed + 1)
+        seconds = seconds_until(lambda: running.tour.totals.purged == committed + 1)
     assert seconds < MUST_SECONDS
     late = Message(place.topic, "k", "late")
     judge([late, *place.stashed], read(place.kafka, place.topic), "exactly_once")
@@ -140,7 +140,7 @@ def test_rolled_back_million(place: Place, start_tour: StartTour) -> None:
         place.rows(f"SELECT setval({SEQUENCE}, 1000000)")
         place.put(5000)
         running = start_tour(place.config(), place.lease())
-        seconds = until(lambda: running.tour.totals.purged == 5100)
+        seconds = seconds_until(lambda: running.tour.totals.purged == 5100)
     print(f"5,100 records around a million missing ids in {seconds:.2f} s")  # noqa: T201 - figures
     assert seconds < 5
 
@@ -155,7 +155,7 @@ def test_many_gaps(place: Place, start_tour: StartTour) -> None:
         until(lambda: running.tour.totals.purged == 5000)
         place.goes_round()
         old.commit()
-        assert until(lambda: running.tour.totals.purged == 5001) < MUST_SECONDS
+        assert seconds_until(lambda: running.tour.totals.purged == 5001) < MUST_SECONDS
 
 
 def test_restored(place: Place, start_tour: StartTour) -> None:
