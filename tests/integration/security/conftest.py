@@ -8,11 +8,12 @@ import pytest
 
 from harvest_dagster.embedded import Servers
 from tests.support.place import place
+from tests.support.roles import roles
 from tests.support.running import start_harvest, start_tour
 from tests.support.secure import Secure, database_of, start
 from tests.support.servers import SECURE_HOME
 
-__all__ = ["place", "start_harvest", "start_tour"]
+__all__ = ["place", "roles", "start_harvest", "start_tour"]
 
 
 @pytest.fixture(scope="session")
