@@ -7,7 +7,7 @@ code and pages are changed together.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 from importlib import import_module
 from inspect import getdoc
@@ -17,29 +17,17 @@ from typing import Any, cast
 
 import click
 from prometheus_client.core import Metric
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from harvest_dagster.cli import main
-from harvest_dagster.config import PROJECT_FILE, Settings
 from harvest_dagster.harvest import leader_events as events
 from harvest_dagster.harvest.backlog_metrics import HarvestCollector
-from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits
-from harvest_dagster.harvest.durations import format_duration
-from harvest_dagster.harvest.goharvest_limits import GoharvestLimits
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.harvest.harvesting import FIGURES
-from harvest_dagster.harvest.reaper_yaml import NAMES
-from harvest_dagster.orchestration import (
-    HarvestResource,
-    KafkaResource,
-    NeliResource,
-    OutboxComponent,
-    OutboxResource,
-)
 from harvest_dagster.postgres.migrations import migrations
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.work.room import kinds
+from scripts.markdown import grid, sql
+from scripts.reference_config import config
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 WIDTH = 96
@@ -51,8 +39,6 @@ _HEARD = (
     events.MeterRead,
     events.Stats,
 )
-_DAGSTER = (OutboxResource, KafkaResource, NeliResource, HarvestResource, OutboxComponent)
-_CODE = re.compile(r"`[^`]*`|<")
 _TABLE = re.compile(
     r"((?:^-- .*\n)+)(?:^CREATE SCHEMA .*\n)?(^CREATE TABLE (\S+) \((?:.|\n)*?;\n)", re.MULTILINE
 )
@@ -88,41 +74,6 @@ def pages() -> dict[Path, str]:
     return {DOCS / file: "\n".join(lines).rstrip() + "\n" for file, lines in made.items()}
 
 
-def config() -> Iterator[str]:
-    """Yield the page of everything that can be configured."""
-    yield "# Configuration\n"
-    yield "## Where PostgreSQL and Kafka are\n"
-    yield "[Your own](../how-to/own-servers.md) says which place wins, and shows an example.\n"
-    yield from _grid(
-        ("environment", str(PROJECT_FILE), "default", "is"),
-        (
-            (f"`HARVEST_{name.upper()}`", f"`{name}`", _default(field), field.description)
-            for name, field in Settings.model_fields.items()
-        ),
-    )
-    yield "\n## A harvest\n"
-    yield "The fields of `HarvestConfig`, and keys of [reaper.yaml](../how-to/reap.md#the-file)."
-    yield "What follows from another field is shown as it is for the outbox `outbox`.\n"
-    kafka = {"bootstrap.servers": "localhost:9092"}
-    given = HarvestConfig.model_validate({"base_kafka": kafka, "postgres": "host=db"})
-    yield from _fields(HarvestConfig, given, given)
-    yield "\n## Its limits\n"
-    yield "The fields of `Limits`; a number in Python is of seconds, where text is a duration. Of a"
-    yield "reaper.yaml at least once, they are goharvest's: 1,000 in flight, and 100 at once.\n"
-    yield from _fields(Limits, given.limits, Limits().suited_to(RECORDS["at_least_once"]))
-    ignored = (name for name in GoharvestLimits.model_fields if name not in Limits.model_fields)
-    yield f"\nRead from a reaper.yaml, without effect: {', '.join(map(_key, ignored))}."
-    yield f"goharvest's `limits.queueTimeout` is {_key('drain_timeout')}; in Python,"
-    yield "`queue_timeout` is the old name of `drain_timeout`: it is taken, with a warning."
-    yield "\n## In Dagster\n"
-    yield "Every field may be left out: names then follow from the table, numbers of records from"
-    yield "the delivery, and places from the settings. The fields of `OutboxComponent` are the"
-    yield "attributes in a [`defs.yaml`](../how-to/operate-dagster.md#without-python)."
-    for part in _DAGSTER:
-        yield f"\n### {part.__name__}\n"
-        yield from _model(part)
-
-
 def commands() -> Iterator[str]:
     """Yield the page with the help of each command."""
     yield "# Commands\n"
@@ -138,13 +89,13 @@ def history() -> Iterator[str]:
     yield "## In the table `harvest.event`\n"
     yield "Each has time, harvest, shard, epoch and leader id as far as it has them, and in"
     yield "`detail` what is said here. [Operate](../how-to/operate.md) says what to do about it.\n"
-    yield from _grid(
+    yield from grid(
         ("kind", "means"),
         ((f"`{kind}`", said) for kind, said in kinds().items()),
     )
     yield "\n## For a program that embeds a harvest\n"
     yield "Of `harvest_dagster.harvest`; [embed](../how-to/embed.md) shows how to hear them.\n"
-    yield from _grid(("event", "has", "means"), map(_class, _HEARD))
+    yield from grid(("event", "has", "means"), map(_class, _HEARD))
 
 
 def tables() -> Iterator[str]:
@@ -157,16 +108,16 @@ def tables() -> Iterator[str]:
     yield "[The outbox's table](../how-to/outbox.md) compares the two kinds.\n"
     for name in ("create_native", "create_goharvest"):
         text = own[name].text.format(table="outbox").replace("{{}}", "{}")
-        yield f"{own[name].purpose.capitalize()}:\n\n{_sql(text + ';')}\n"
+        yield f"{own[name].purpose.capitalize()}:\n\n{sql(text + ';')}\n"
     yield "## The schema harvest\n"
     yield "`harvest outbox create` and `migrate` make it, by migrations that run once each.\n"
     first = statements("harvest_dagster.postgres", "migrations.sql")["table"]
-    yield f"### harvest.migration\n\n{first.purpose.capitalize()}.\n\n{_sql(first.text + ';')}"
+    yield f"### harvest.migration\n\n{first.purpose.capitalize()}.\n\n{sql(first.text + ';')}"
     for migration in migrations():
         for comment, statement, name in _TABLE.findall(migration.text):
             made = f"Made by {migration.number} {migration.name}."
             yield f"\n### {name}\n\n{_said(comment)}\n{made}"
-            yield f"\n{_sql(statement)}"
+            yield f"\n{sql(statement)}"
             yield from _changes(name)
 
 
@@ -176,7 +127,7 @@ def _changes(table: str) -> Iterator[str]:
         for comment, statement, name in _CHANGE.findall(migration.text):
             if name == table:
                 yield f"\nAdded by {migration.number} {migration.name}:\n{_said(comment)}"
-                yield _sql(statement)
+                yield sql(statement)
 
 
 def _said(comment: str) -> str:
@@ -189,7 +140,7 @@ def figures() -> Iterator[str]:
     yield "`harvest reap --metrics` serves them at `/metrics`; a program that embeds a harvest"
     yield "registers `harvest_dagster.harvest.HarvestCollector`."
     yield "[Monitor](../how-to/monitor.md) has a dashboard, and alerts.\n"
-    yield from _grid(("figure", "type", "labels", "is"), map(_figure, families()))
+    yield from grid(("figure", "type", "labels", "is"), map(_figure, families()))
 
 
 def families() -> list[Metric]:
@@ -220,44 +171,6 @@ def inside() -> Iterator[str]:
         yield f"\n## {name}\n\n{title}\n{text}"
 
 
-def _fields(model: type[BaseModel], one: BaseModel, other: BaseModel) -> Iterator[str]:
-    def row(name: str, field: FieldInfo) -> tuple[object, ...]:
-        first, second = _shown(getattr(one, name)), _shown(getattr(other, name))
-        if field.is_required():
-            first = second = "as the settings"
-        default = first if first == second else f"{first}; at least once {second}"
-        return (f"`{name}`", _key(name), default, field.description)
-
-    head = ("field", "key", "default", "is")
-    return _grid(head, (row(*item) for item in model.model_fields.items()))
-
-
-def _key(name: str) -> str:
-    return f"`{NAMES[name].removeprefix('harvest.')}`"
-
-
-def _model(model: type[BaseModel]) -> Iterator[str]:
-    rows = (
-        (f"`{name}`", _default(field), field.description)
-        for name, field in model.model_fields.items()
-        if field.description
-    )
-    return _grid(("field", "default", "is"), rows)
-
-
-def _default(field: FieldInfo) -> str:
-    value = field.get_default(call_default_factory=True)
-    return "" if isinstance(value, BaseModel) else _shown(value)
-
-
-def _shown(value: object) -> str:
-    if value is None or value in ({}, []) or isinstance(value, BaseModel):
-        return ""
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return f"`{format_duration(value) if isinstance(value, float) else value}`"
-
-
 def _contexts(
     command: click.Command, name: str, parent: click.Context | None
 ) -> Iterator[click.Context]:
@@ -277,24 +190,6 @@ def _figure(family: Metric) -> tuple[str, str, str, str]:
     (sample,) = family.samples
     labels = ", ".join(f"`{label}`" for label in sample.labels)
     return f"`{sample.name}`", family.type, labels, family.documentation
-
-
-def _sql(text: str) -> str:
-    # Not as `sql`: tests run what is.
-    return f"```postgresql\n{text.strip()}\n```"
-
-
-def _grid(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(_cell(str(cell or '')) for cell in row)} |"
-
-
-def _cell(text: str) -> str:
-    """Return Markdown that shows the text in a cell; within `code` only the bar is special."""
-    shown = _CODE.sub(lambda found: "&lt;" if found[0] == "<" else found[0], text)
-    return shown.replace("|", "\\|").replace("\n", " ")
 
 
 if __name__ == "__main__":
