@@ -21,7 +21,7 @@ NOTED = SQL(_SQL["noted"].text)
 _RECORD, _READ = _SQL["record"].sql(noted=NOTED), _SQL["read"].sql()
 
 KINDS: dict[str, str] = {
-    "acquired": "a candidate took the lease; who, and who had it before",
+    "acquired": "a candidate took the lease; who, who had it before, and why not any more",
     "refreshed": "the leader began a new epoch, for a tour or after a round that failed; why",
     "revoked": "the leader handed over in good order; why",
     "fenced": "a leader lost its lease unasked; why",

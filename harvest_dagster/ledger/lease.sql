@@ -33,7 +33,16 @@ WITH previous AS (
                'previous_epoch', p.epoch,
                'previous_holder', p.holder,
                'previous_age_seconds',
-               round(extract(epoch FROM clock_timestamp() - p.renewed_at), 3))) AS detail
+               round(extract(epoch FROM clock_timestamp() - p.renewed_at), 3),
+               'reason',
+               CASE WHEN p.epoch IS NULL THEN 'nobody has led before'
+                    WHEN EXISTS (SELECT FROM harvest.event
+                                  WHERE name = a.name AND at >= p.renewed_at
+                                    AND shard = a.shard AND epoch = p.epoch AND kind = 'revoked')
+                    THEN p.holder || ' handed over'
+                    ELSE p.holder || ' was not heard of for ' ||
+                         round(extract(epoch FROM clock_timestamp() - p.renewed_at), 1) || ' s'
+               END)) AS detail
       FROM acquired a LEFT JOIN previous p ON true
 ), noted AS ({noted})
 SELECT name, shard, epoch, leader_id, holder FROM acquired

@@ -61,7 +61,7 @@ def test_status(run: Run) -> None:
     ]
     shown = json.loads(run("status", "--json", "--name", "other").output)
     assert shown.pop("name") == "other"
-    assert shown == dict.fromkeys(("leases", "candidates", "tours", "events"), [])
+    assert shown == {each: [] for each in ("leases", "candidates", "tours", "events")}
 
 
 def test_status_of_an_outbox(run: Run, connection: psycopg.Connection[Any]) -> None:

@@ -185,9 +185,22 @@ def test_the_history_tells_who_led_before(free: Free) -> None:
     lease.acquire(free, "b", 0, "other", 6)
     lease.acquire(free, "a", 0, "y", 6)
     newest, oldest = events.read(free, "a")
-    assert oldest.detail == {"holder": "x"}
+    assert oldest.detail == {"holder": "x", "reason": "nobody has led before"}
     assert newest.detail.pop("previous_age_seconds") >= 0
+    assert newest.detail.pop("reason") == "x was not heard of for 0.0 s"
     assert newest.detail == {"holder": "y", "previous_epoch": 1, "previous_holder": "x"}
+
+
+def test_the_history_tells_a_crash_from_a_hand_over(free: Free) -> None:
+    """Who reads that somebody leads now reads why it is not the one before."""
+    lease.acquire(free, "a", 0, "x", 6)
+    lease.release(free, "a", 0, "x", "revoked", {"reason": "the candidate stops"})
+    lease.acquire(free, "a", 0, "y", 6)
+    free.execute("UPDATE harvest.lease SET renewed_at = renewed_at - interval '7.5 s'")
+    lease.acquire(free, "a", 0, "z", 6)
+    crash, hand_over = events.read(free, "a", kinds=["acquired"], limit=2)
+    assert hand_over.detail["reason"] == "x handed over"
+    assert crash.detail["reason"] == "y was not heard of for 7.5 s"
 
 
 def test_the_history_is_read_in_part(free: Free) -> None:

@@ -35,7 +35,7 @@ class Leads(Runner):
     """A runner that leads the shards that the test says, under epoch 7, without any servers."""
 
     def __init__(self, led: Led, shards: list[int]) -> None:
-        super().__init__(led)
+        super().__init__(ROOM, led)
         self._shards = shards
 
     @property
