@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+_KINDS = {
+    "NoneType": "null (None)",
+    "bool": "true or false",
+    "bytes": "bytes",
+    "dict": "an object (dict)",
+    "float": "a number",
+    "int": "a number",
+    "list": "an array (list)",
+    "str": "text (str)",
+}
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
@@ -15,6 +25,12 @@ def printable(text: str) -> str:
 def counted(count: int, one: str, more: str | None = None) -> str:
     """Count things for people: 1 record, 2,000 records."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
+def kind_of(value: object) -> str:
+    """Say what a value is, to who wrote it in Python or in JSON."""
+    name = type(value).__name__
+    return _KINDS.get(name, f"of type {name}")
 
 
 def one_line(error: BaseException) -> str:

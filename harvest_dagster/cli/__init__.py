@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -30,6 +31,7 @@ class _CommandLine(click.Group):
     """Prints what went wrong as one line, and keeps tracebacks for bugs."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
+        _have_streams()
         try:
             return super().invoke(ctx)
         except HarvestError as error:
@@ -37,9 +39,11 @@ class _CommandLine(click.Group):
         except psycopg.Error as error:
             _fail(f"PostgreSQL: {explained(error)}{_advice(error)}")
         except BrokenPipeError:
-            # Whoever read our output has gone; the interpreter must not write to it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _write_no_more()
             sys.exit(1)
+        except OSError as error:
+            _write_no_more()
+            _fail(f"{error.filename or 'the output'}: {error.strerror or error}")
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(_INTERRUPTED)
@@ -57,6 +61,19 @@ def main() -> None:
 
 for _command in (demo, dev, history, lease, parked, pump, reap, stash, status, *groups()):
     main.add_command(_command)
+
+
+def _have_streams() -> None:
+    """Have a closed stream be an empty one, which nobody stumbles over."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode)  # noqa: SIM115 - it lasts as long as we do
+            setattr(sys, name, stream)
+
+
+def _write_no_more() -> None:
+    """Let the interpreter not write again, at its exit, to where nothing can be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _advice(error: psycopg.Error) -> str:

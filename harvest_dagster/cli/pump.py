@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -14,6 +15,8 @@ from harvest_dagster.outbox import stash as stash_messages
 
 _FASTEST_BATCH = 10_000
 _BATCHES_A_SECOND = 20
+_LARGEST = 1 << 30
+"""PostgreSQL's limit of a value; topics take less, which is said of the first message."""
 
 
 @click.command()
@@ -33,7 +36,11 @@ _BATCHES_A_SECOND = 20
 )
 @click.option("--topic", default="pump", show_default=True, help="The topic that they are for.")
 @click.option(
-    "--size", default=100, show_default=True, type=click.IntRange(0), help="Bytes a value."
+    "--size",
+    default=100,
+    show_default=True,
+    type=click.IntRange(0, _LARGEST),
+    help="Bytes a value.",
 )
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Messages a second, at most.")
 @click.option("--batch", type=click.IntRange(1), help="Messages a transaction.")
@@ -59,14 +66,24 @@ def pump(
     step = batch or _batch(rate)
     line = CountLine("messages stashed", records)
     start = time.monotonic()
-    with connected(settings) as connection:
+    with connected(settings) as connection, _said_if_interrupted(line):
         for first in range(0, records, step):
             messages = _messages(range(first, min(first + step, records)), keys, topic, size)
-            line.add(stash_messages(connection, messages, outbox=place))
+            stashed = stash_messages(connection, messages, outbox=place)
             connection.commit()
+            line.add(stashed)
             if rate:
                 time.sleep(max(0.0, start + line.count / rate - time.monotonic()))
     click.echo(f"{line.line()} into {place.table}")
+
+
+@contextmanager
+def _said_if_interrupted(line: CountLine) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"{line.line()}: these stay", err=True)
+        raise
 
 
 def _batch(rate: float | None) -> int:

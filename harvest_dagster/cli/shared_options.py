@@ -13,9 +13,10 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from harvest_dagster.config import Settings, load_settings
-from harvest_dagster.errors import HarvestStateError
+from harvest_dagster.errors import HarvestStateError, OutboxError
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.words import OUTBOX
+from harvest_dagster.outbox.schema import is_table
 from harvest_dagster.outbox.table import Outbox
 from harvest_dagster.postgres.connect import connected as one_transaction
 
@@ -92,12 +93,22 @@ def harvest_name(connection: psycopg.Connection[Any], name: str | None, outbox: 
     """Return what a harvest is called: as its outbox, or as was given, if one that has led is.
 
     Before any has led, it may be the name of one that is to come. The name of whatever else is led
-    is taken as well.
+    is taken as well. An outbox must be there, or have been: else a typing error would read as if
+    all were well.
     """
-    if not name:
+    is_there = is_table(connection, outbox.table)
+    if not name and is_there:
         return str(outbox.table)
     led = {row.name: row.word for row in leases.read(connection)}
     harvests = ", ".join(sorted(of for of, word in led.items() if word == OUTBOX))
+    if not name and str(outbox.table) not in led:
+        raise OutboxError(
+            f"there is no table {outbox.table}: make it with `harvest outbox create --outbox"
+            f" {outbox.table}`; and no harvest of that name has led"
+            f"{', there are: ' * bool(harvests)}{harvests}"
+        )
+    if not name:
+        return str(outbox.table)
     if harvests and name not in led:
         raise HarvestStateError(f"no harvest named {name} has led yet; there are: {harvests}")
     return name

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from harvest_dagster.errors import MessageError
+from harvest_dagster.text import kind_of
 
 Value: TypeAlias = "bytes | str | dict[str, Any] | list[Any] | int | float | bool | None"
 HeaderValue: TypeAlias = "bytes | str | None"
@@ -83,7 +84,7 @@ def is_topic(name: str) -> bool:
 
 def _check_topic(topic: object) -> None:
     if not isinstance(topic, str):
-        raise MessageError(f"topic: {shown(topic)} is a {type(topic).__name__}; give a str")
+        raise MessageError(f"topic: {shown(topic)} is {kind_of(topic)}; give text")
     if len(topic) > TOPIC_CHARACTERS:
         raise MessageError(
             f"topic: {shown(topic)} has {len(topic)} characters; Kafka's limit is"
@@ -101,7 +102,7 @@ def _check_topic(topic: object) -> None:
 def _check_partition(partition: object) -> None:
     if isinstance(partition, bool) or not isinstance(partition, int):
         raise MessageError(
-            f"partition: {shown(partition)} is a {type(partition).__name__}; give an int or None"
+            f"partition: {shown(partition)} is {kind_of(partition)}; give a whole number, or null"
         )
     if not 0 <= partition < PARTITIONS:
         raise MessageError(f"partition: {partition} is not from 0 to {PARTITIONS - 1}")
@@ -110,12 +111,12 @@ def _check_partition(partition: object) -> None:
 def _encoded_headers(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
     if isinstance(headers, str | bytes):
         raise MessageError(
-            f"headers: {shown(headers)} is a {type(headers).__name__}; give a dict or pairs"
+            f"headers: {shown(headers)} is {kind_of(headers)}; give an object (dict), or pairs"
         )
     if isinstance(headers, Mapping):
         return tuple([_encoded_header(key, value) for key, value in headers.items()])
     if not isinstance(headers, Iterable):
-        raise MessageError(f"headers: {shown(headers)} is neither a dict nor pairs")
+        raise MessageError(f"headers: {shown(headers)} is neither an object (dict) nor pairs")
     return tuple([_encoded_pair(pair) for pair in headers])
 
 
@@ -128,7 +129,7 @@ def _encoded_pair(pair: object) -> tuple[str, bytes | None]:
 
 def _encoded_header(key: object, value: object) -> tuple[str, bytes | None]:
     if not isinstance(key, str):
-        raise MessageError(f"headers: the key {shown(key)} is a {type(key).__name__}; give a str")
+        raise MessageError(f"headers: the key {shown(key)} is {kind_of(key)}; give text")
     if "\0" in key:
         raise MessageError(f"headers: the key {shown(key)} has a NUL, which PostgreSQL can't keep")
     _encoded("headers: the key", key)
@@ -140,7 +141,7 @@ def _encoded_header(key: object, value: object) -> tuple[str, bytes | None]:
 def _encoded_value(value: object) -> bytes:
     if isinstance(value, dict | list | int | float):
         return _encoded_json(value)
-    return _encoded("value", value, "bytes, str, JSON (dict, list, number, bool) or None")
+    return _encoded("value", value, "text, bytes, any other JSON, or null")
 
 
 def _encoded_json(value: object) -> bytes:
@@ -151,7 +152,7 @@ def _encoded_json(value: object) -> bytes:
         raise MessageError(f"value: {shown(value)} is not JSON: {error}") from None
 
 
-def _encoded(field: str, value: object, wanted: str = "bytes, str or None") -> bytes:
+def _encoded(field: str, value: object, wanted: str = "text, bytes or null") -> bytes:
     if isinstance(value, str):
         try:
             return value.encode()
@@ -159,7 +160,7 @@ def _encoded(field: str, value: object, wanted: str = "bytes, str or None") -> b
             raise MessageError(f"{field}: {shown(value)} is not Unicode: {error.reason}") from None
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    raise MessageError(f"{field}: {shown(value)} is a {type(value).__name__}; give {wanted}")
+    raise MessageError(f"{field}: {shown(value)} is {kind_of(value)}; give {wanted}")
 
 
 def shown(value: object) -> str:

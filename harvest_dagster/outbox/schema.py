@@ -9,10 +9,11 @@ from typing import Any
 import psycopg
 from psycopg.sql import Composed
 
+from harvest_dagster.errors import OutboxError
 from harvest_dagster.outbox.check import check
 from harvest_dagster.outbox.table import CATALOGUE, Shape
 from harvest_dagster.postgres.finding import Finding, Level
-from harvest_dagster.postgres.migrations import Migration, pending
+from harvest_dagster.postgres.migrations import Migration, is_installed, pending
 from harvest_dagster.postgres.migrations import migrate as migrate_schema
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
@@ -72,6 +73,37 @@ def create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) ->
     todo = _creation(connection, table, kind)
     _run(connection, todo)
     return _created(table, kind, migrated, todo)
+
+
+def is_table(connection: psycopg.Connection[Any], table: TableName) -> bool:
+    """Return whether there is a table of that name."""
+    return _shape(connection, table) is not None
+
+
+def begin(connection: psycopg.Connection[Any], table: TableName, *, may_create: bool) -> bool:
+    """Have the schema `harvest` for a table that is there; return whether it had to be made.
+
+    One that is there and too old is left to who upgrades. Raise an OutboxError that says what to
+    run where the table is missing, or the schema, and may not be made.
+    """
+    if not is_table(connection, table):
+        raise OutboxError(
+            f"there is no table {table}: make it with `harvest outbox create --outbox {table}`"
+        )
+    if is_installed(connection):
+        return False
+    command = f"run `harvest outbox create --outbox {table}` as who owns the table"
+    if not may_create:
+        raise OutboxError(f"the schema harvest is missing: {command}")
+    try:
+        migrate_schema(connection)
+    except psycopg.errors.InsufficientPrivilege:
+        user = connection.info.user
+        raise OutboxError(
+            f"the schema harvest is missing, and {user} may not create it: {command}, and then"
+            f" `harvest outbox grant {user} --as harvester --outbox {table}`"
+        ) from None
+    return True
 
 
 def plan_create(connection: psycopg.Connection[Any], table: TableName, kind: Kind) -> Created:

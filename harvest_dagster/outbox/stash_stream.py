@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from harvest_dagster.errors import MessageError
 from harvest_dagster.outbox.record import Message, shown
+from harvest_dagster.text import kind_of
 
 Stream: TypeAlias = "Iterator[Message] | AsyncIterator[Message]"
 
@@ -48,7 +49,7 @@ async def taken(messages: Stream, count: int) -> list[Message]:
 def _check(message: Message, place: int) -> Message:
     if not isinstance(message, Message):
         raise MessageError(
-            f"messages: number {place}, {shown(message)}, is a {type(message).__name__};"
+            f"messages: number {place}, {shown(message)}, is {kind_of(message)};"
             " give Message(topic, key, value)"
         )
     return message

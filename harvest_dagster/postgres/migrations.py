@@ -42,10 +42,15 @@ def migrations() -> list[Migration]:
     return [migration for package, room in lines for migration in _line(folder(package), room)]
 
 
+def is_installed(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether there is a schema `harvest` of ours, of whatever version."""
+    row = connection.execute(_SQL["installed"].text).fetchone()
+    return row is not None and bool(row[0])
+
+
 def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
     """Return the migrations that this database has not had."""
-    row = connection.execute(_SQL["installed"].text).fetchone()
-    if row is None or not row[0]:
+    if not is_installed(connection):
         return migrations()
     applied = {*connection.execute(_SQL["applied"].text, (_FIRST,))}
     return [each for each in migrations() if (each.room, each.version) not in applied]

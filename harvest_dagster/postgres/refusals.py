@@ -26,6 +26,9 @@ _ADVICE = {
     r"server does not support SSL|no encryption": (
         "server and client do not agree on TLS: connect with sslmode=verify-full to one that has it"
     ),
+    r'server at "(127\.0\.0\.1|::1|localhost)".*(Connection refused|No such file)': (
+        "start the server; one that `harvest dev up` has made starts by that"
+    ),
     r"permission denied for (table|sequence|schema harvest)": (
         "give the role what it lacks, with `harvest outbox grant`"
     ),

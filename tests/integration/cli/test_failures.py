@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -110,3 +115,65 @@ def test_usage(harvest: Harvest, words: tuple[str, ...]) -> None:
     """What is no command, or no file, is a fault of usage."""
     failed = harvest(*words)
     assert (failed.returncode, "Traceback" in failed.stderr) == (2, False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("parked", "list"),
+        ("parked", "discard", "--all", "--yes"),
+        ("parked", "requeue", "--all"),
+        ("lease", "show"),
+        ("status",),
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_is_mistyped(harvest: Harvest, words: tuple[str, ...]) -> None:
+    """An outbox that is not there is no outbox in which all is well."""
+    failed = harvest(*words, "--outbox", "ordres")
+    assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1)
+    assert "there is no table ordres" in failed.stderr
+
+
+def test_a_value_that_no_message_can_have(harvest: Harvest) -> None:
+    """A size that is too large is refused before so much memory is asked for."""
+    failed = harvest("pump", "--size", "99999999999")
+    assert failed.returncode == 2
+    assert "Invalid value for '--size': 99999999999 is not in the range" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "said"),
+    [
+        ("<&-", 0, ""),
+        (">/dev/full", 1, "harvest: the output: No space left on device\n"),
+    ],
+)
+def test_streams_that_are_closed_or_full(database: str, streams: str, code: int, said: str) -> None:
+    """Neither is worth a traceback: what is closed is empty, what is full is said."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -m harvest_dagster stash {streams}', sys.executable],
+        env={**os.environ, "HARVEST_POSTGRES": database},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+def test_pump_that_is_interrupted(database: str) -> None:
+    """It says how many messages stay."""
+    words = [sys.executable, "-m", "harvest_dagster", "pump", "--records", "100000000"]
+    known = {**os.environ, "HARVEST_POSTGRES": database}
+    with subprocess.Popen(words, env=known, stderr=subprocess.PIPE, text=True) as pump:
+        assert pump.stderr is not None
+        assert "messages stashed" in pump.stderr.readline()
+        pump.send_signal(signal.SIGINT)
+        said = pump.stderr.read()
+    assert pump.returncode == 130
+    stay, interrupted = said.splitlines()[-2:]
+    assert (stay.endswith("these stay"), interrupted) == (True, "interrupted")
+    number = int(stay.partition(" of ")[0].replace(",", ""))
+    with psycopg.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM outbox").fetchone() == (number,)

@@ -51,13 +51,15 @@ async def test_iterator_that_fails(way: Way, ids: bool, stashed: Stashed) -> Non
 
 async def test_not_a_message(way: Way) -> None:
     """What is no Message is refused with its place among the others."""
-    with pytest.raises(MessageError, match=r"number 3, {'topic': 't'}, is a dict; give Message"):
+    with pytest.raises(
+        MessageError, match=r"number 3, {'topic': 't'}, is an object \(dict\); give Message"
+    ):
         await way.put([GOOD, GOOD, {"topic": "t"}])
 
 
 async def test_not_a_message_but_a_tuple(way: Way) -> None:
     """A tuple of fields, which is no Message, is refused field by field."""
-    with pytest.raises(MessageError, match="number 1, 'orders', is a str"):
+    with pytest.raises(MessageError, match="number 1, 'orders', is text"):
         await way.put(("orders", "7", "v"))
 
 

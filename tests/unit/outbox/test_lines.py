@@ -77,8 +77,8 @@ def test_line(line: str, message: Message) -> None:
             '{"topic": "t", "key": "k", "value": 1, "headers": [{"key": "a", "value": "b"}]}',
             "is no pair of key and value",
         ),
-        ('{"topic": "t", "key": 5, "value": 1}', "key: 5 is a int"),
-        ('{"topic": 5, "key": "k", "value": 1}', "topic: 5 is a int"),
+        ('{"topic": "t", "key": 5, "value": 1}', "key: 5 is a number"),
+        ('{"topic": 5, "key": "k", "value": 1}', "topic: 5 is a number"),
     ],
 )
 def test_refused(line: str, said: str) -> None:

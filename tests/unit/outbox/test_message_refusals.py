@@ -8,6 +8,7 @@ import pytest
 
 from harvest_dagster import HarvestError, MessageError
 from harvest_dagster.outbox import Message
+from harvest_dagster.text import kind_of
 
 
 def nested(depth: int) -> list[Any]:
@@ -43,31 +44,32 @@ def test_topic_too_long() -> None:
 @pytest.mark.parametrize("topic", [None, b"orders", 5, ["orders"]])
 def test_topic_of_wrong_type(topic: Any) -> None:
     """A topic that is no str is refused with its type, even one that can't be hashed."""
-    assert refusal(topic, "7", None) == (
-        f"topic: {topic!r} is a {type(topic).__name__}; give a str"
-    )
+    assert refusal(topic, "7", None) == (f"topic: {topic!r} is {kind_of(topic)}; give text")
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        (("t", 5, None), "key: 5 is a int; give bytes, str or None"),
-        (("t", {}, None), "key: {} is a dict; give bytes, str or None"),
-        (("t", "k", Decimal(1)), "value: Decimal('1') is a Decimal; give bytes, str, JSON"),
-        (("t", "k", ()), "value: () is a tuple; give bytes, str, JSON"),
-        (("t", "k", None, {5: "v"}), "headers: the key 5 is a int; give a str"),
-        (("t", "k", None, {b"k": "v"}), "headers: the key b'k' is a bytes; give a str"),
-        (("t", "k", None, {"h": 5}), "headers: the value of 'h': 5 is a int; give bytes, str"),
-        (("t", "k", None, "ab"), "headers: 'ab' is a str; give a dict or pairs"),
-        (("t", "k", None, b"ab"), "headers: b'ab' is a bytes; give a dict or pairs"),
-        (("t", "k", None, 5), "headers: 5 is neither a dict nor pairs"),
+        (("t", 5, None), "key: 5 is a number; give text, bytes or null"),
+        (("t", {}, None), "key: {} is an object (dict); give text, bytes or null"),
+        (("t", "k", Decimal(1)), "value: Decimal('1') is of type Decimal; give text, bytes"),
+        (("t", "k", ()), "value: () is of type tuple; give text, bytes"),
+        (("t", "k", None, {5: "v"}), "headers: the key 5 is a number; give text"),
+        (("t", "k", None, {b"k": "v"}), "headers: the key b'k' is bytes; give text"),
+        (("t", "k", None, {"h": 5}), "headers: the value of 'h': 5 is a number; give text, bytes"),
+        (("t", "k", None, "ab"), "headers: 'ab' is text (str); give an object (dict), or pairs"),
+        (("t", "k", None, b"ab"), "headers: b'ab' is bytes; give an object (dict), or pairs"),
+        (("t", "k", None, 5), "headers: 5 is neither an object (dict) nor pairs"),
         (("t", "k", None, [5]), "headers: 5 is no pair of key and value"),
         (("t", "k", None, ["ab"]), "headers: 'ab' is no pair of key and value"),
         (("t", "k", None, [("a",)]), "headers: ('a',) is no pair of key and value"),
         (("t", "k", None, [{"key": "a", "value": "b"}]), "is no pair of key and value"),
-        (("t", "k", None, (), True), "partition: True is a bool; give an int or None"),
-        (("t", "k", None, (), "1"), "partition: '1' is a str; give an int or None"),
-        (("t", "k", None, (), 1.0), "partition: 1.0 is a float; give an int or None"),
+        (
+            ("t", "k", None, (), True),
+            "partition: True is true or false; give a whole number, or null",
+        ),
+        (("t", "k", None, (), "1"), "partition: '1' is text (str); give a whole number, or null"),
+        (("t", "k", None, (), 1.0), "partition: 1.0 is a number; give a whole number, or null"),
     ],
 )
 def test_wrong_type(fields: tuple[Any, ...], said: str) -> None:
