@@ -82,7 +82,7 @@ class Clients:
         """Make the clients; with transactions, fence and settle those of the last leader."""
         faults: list[tuple[KafkaError, Message]] = []
         ear = Ear()
-        own = _producer_settings(config) | _BATCHES[batching]
+        own = producer_settings(config) | _BATCHES[batching]
         base = {**config.base_kafka, **config.producer_kafka}
         if config.delivery == "exactly_once":
             own["on_delivery"] = lambda error, message: faults.append((error, message))
@@ -129,7 +129,8 @@ def connect(config: HarvestConfig, what: str) -> psycopg.Connection[Any]:
     return connection
 
 
-def _producer_settings(config: HarvestConfig) -> dict[str, Any]:
+def producer_settings(config: HarvestConfig) -> dict[str, Any]:
+    """Return what we set of a producer, beside what the user sets."""
     own: dict[str, Any] = {"enable.idempotence": True, "acks": "all"}
     user = {**config.base_kafka, **config.producer_kafka}
     if "message.max.bytes" not in user:
@@ -167,12 +168,16 @@ def _unfenced_settings(user: Mapping[str, object], session_seconds: float) -> di
     send it behind what the next leader has sent. So nothing may wait for longer than the time that
     a leader ceases to trust its lease before another can have it; if the user says otherwise, at
     least for less than a session. Nothing is lost by it: what timed out is sent again.
+
+    The client counts this time from the moment that it is given a message. So what the user has it
+    linger comes on top: what is left to Kafka for its answer would be too short, again and again.
     """
     own: dict[str, Any] = {} if _LINGER & user.keys() else {"linger.ms": _LINGER_MS}
-    linger = max(_milliseconds(user, name, _LINGER_MS) for name in _LINGER)
-    most = 1000 * (session_seconds - TRUST_MARGIN_SECONDS)
+    linger = max(_milliseconds(user, name, 0) for name in _LINGER)
+    usual = linger + _WAITS_MS
+    most = max(1000 * (session_seconds - TRUST_MARGIN_SECONDS), usual)
     given = [_milliseconds(user, name, 0) or most for name in _TIMEOUTS & user.keys()]
-    waits = max(min([most, *given]) if given else _WAITS_MS, linger + 1)
+    waits = max(min([most, *given]) if given else usual, linger + 1)
     return own | dict.fromkeys(_TIMEOUTS & user.keys() or {"message.timeout.ms"}, int(waits))
 
 

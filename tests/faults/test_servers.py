@@ -14,14 +14,14 @@ from confluent_kafka.admin import AdminClient
 from harvest_dagster import embedded
 from harvest_dagster.embedded import Servers
 from harvest_dagster.embedded.process import is_alive
-from tests.support.faults import BUSY, hung, processes, settle
+from tests.support.faults import BUSY, hung, processes, settle, stuttering
 from tests.support.load import Load
 from tests.support.place import Place
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.faults import NewPlace
-    from tests.support.running import RunningHarvest, StartHarvest
+    from tests.support.running import RunningHarvest, StartHarvest, StartTour
 
 Own = Callable[..., Servers]
 Fault = Callable[[Servers], None]
@@ -129,3 +129,16 @@ def test_one_of_three_brokers(
             back(servers, "kafka-2")
     for delivery, place in places.items():
         settle(place, delivery, 90)
+
+
+@pytest.mark.long
+def test_a_broker_stutters(own_servers: Own, new_place: NewPlace, start_tour: StartTour) -> None:
+    """What lingers in a client has its time for an answer on top: it does not time out for ever."""
+    servers = own_servers()
+    place = new_place(servers, "slow")
+    lingers = {"linger.ms": 900}
+    place.put(500)
+    with stuttering(servers, "kafka-1", seconds=0.8):
+        start_tour(place.config(delivery="at_least_once", producer_kafka=lingers), place.lease())
+        place.drained()
+    settle(place, "at_least_once")

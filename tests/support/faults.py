@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,6 +23,7 @@ from tests.support.waiting import until
 
 BUSY = {"mark_query_records": 50, "max_in_flight_records": 200, "io_error_backoff": 0.05}
 """Limits under which a backlog takes a while, in many batches, and failures are got over soon."""
+_MOMENT_SECONDS = 0.3
 
 
 @pytest.fixture
@@ -69,6 +72,25 @@ def hung(servers: Servers, name: str) -> Iterator[None]:
     for each in family:
         with suppress(psutil.NoSuchProcess):
             each.resume()
+
+
+@contextmanager
+def stuttering(servers: Servers, name: str, seconds: float) -> Iterator[None]:
+    """Have a server that answers nothing for so long, again and again, and a moment in between."""
+    over = threading.Event()
+
+    def stutter() -> None:
+        while not over.wait(_MOMENT_SECONDS):
+            with hung(servers, name):
+                time.sleep(seconds)
+
+    thread = threading.Thread(target=stutter)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def terminate(place: Place, whose: str = "harvest %") -> int:
