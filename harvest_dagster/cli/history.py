@@ -14,11 +14,9 @@ from harvest_dagster.cli.shared_options import (
     connected,
     filters,
     harvest_name,
+    harvest_options,
     json_option,
     limit_option,
-    name_option,
-    outbox_option,
-    postgres_option,
 )
 from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.ledger.events import Event, read
@@ -54,9 +52,7 @@ class _Duration(click.ParamType[str]):
 @click.option("--since", type=_Duration(), help="Only this far back: 30s, 5m, 1h, 7d.")
 @limit_option
 @json_option
-@name_option
-@outbox_option
-@postgres_option
+@harvest_options
 def history(
     *,
     kinds: tuple[str, ...],

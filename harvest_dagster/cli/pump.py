@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from harvest_dagster.cli.shared_options import chosen, connected, outbox_option, postgres_option
+from harvest_dagster.cli.shared_options import chosen, connected, outbox_options
 from harvest_dagster.cli.show import CountLine
 from harvest_dagster.outbox import Message
 from harvest_dagster.outbox import stash as stash_messages
@@ -44,8 +44,7 @@ _LARGEST = 1 << 30
 )
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Messages a second, at most.")
 @click.option("--batch", type=click.IntRange(1), help="Messages a transaction.")
-@outbox_option
-@postgres_option
+@outbox_options
 def pump(
     *,
     records: int,

@@ -10,7 +10,7 @@ import click
 from harvest_dagster.cli.console import Form, logged
 from harvest_dagster.cli.live import Live
 from harvest_dagster.cli.run import LOG, Program, run, run_options
-from harvest_dagster.cli.shared_options import outbox_option, postgres_option
+from harvest_dagster.cli.shared_options import outbox_options
 from harvest_dagster.config import load_settings
 from harvest_dagster.harvest.backlog_metrics import HarvestCollector
 from harvest_dagster.harvest.config import HarvestConfig
@@ -33,8 +33,7 @@ from harvest_dagster.postgres.names import TableName
     help="Make the schema `harvest` where there is none yet [default: create]",
 )
 @run_options
-@outbox_option
-@postgres_option
+@outbox_options
 def reap(
     *,
     file: str | None,

@@ -20,7 +20,7 @@ from harvest_dagster.cli.console import Form, logged
 from harvest_dagster.cli.led_names import list_of, refuse_another
 from harvest_dagster.cli.live import LiveFigures
 from harvest_dagster.cli.run import Program, run, run_options
-from harvest_dagster.cli.shared_options import json_option, operator, postgres_option
+from harvest_dagster.cli.shared_options import json_option, operator, postgres_option, with_options
 from harvest_dagster.cli.show import print_json, say
 from harvest_dagster.cli.status import print_work_status
 from harvest_dagster.config import load_settings
@@ -105,9 +105,8 @@ def _command(name: str, act: Callable[..., None], *models: type[BaseModel] | Non
     fields: dict[str, FieldInfo] = {}
     for model in models:
         fields = {**(model.model_fields if model else {}), **fields}
-    for field in reversed(fields):
-        act = _option(field, fields[field])(act)
-    return click.command(name)(act)
+    given = with_options(*(_option(field, of) for field, of in fields.items()))
+    return click.command(name)(given(act))
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -21,12 +21,13 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from queue import Empty, SimpleQueue
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import click
 from prometheus_client.registry import Collector
 
 from harvest_dagster.cli.console import Console
+from harvest_dagster.cli.shared_options import with_options
 from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.work.address import whole_address
@@ -40,7 +41,6 @@ _LAST_WORD_SECONDS = 1.0
 _SAME_SECONDS = 0.5
 _ENDED = "it ended"
 _Happened = SimpleQueue[str]
-_Command = TypeVar("_Command", bound=Callable[..., None])
 
 
 class Watch(Protocol):
@@ -70,33 +70,30 @@ def _address(_context: click.Context, _option: click.Parameter, given: str | Non
         raise ConfigError(f"metrics: {error}") from None
 
 
-def run_options(command: _Command) -> _Command:
-    """Give a command the options of all that run."""
-    for option in (
-        click.option(
-            "--stop-seconds",
-            type=click.FloatRange(0),
-            default=30.0,
-            show_default=True,
-            help="How long what is in flight may take to settle, when told to stop.",
-        ),
-        click.option(
-            "--metrics",
-            metavar="ADDRESS",
-            callback=_address,
-            help="Serve /metrics and /health at [host:]port [default: no]",
-        ),
-        click.option(
-            "--log",
-            "form",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            show_default=True,
-            help="How to log on stderr: lines for people, or an object a line for machines.",
-        ),
-    ):
-        command = option(command)
-    return command
+run_options = with_options(
+    click.option(
+        "--log",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How to log on stderr: lines for people, or an object a line for machines.",
+    ),
+    click.option(
+        "--metrics",
+        metavar="ADDRESS",
+        callback=_address,
+        help="Serve /metrics and /health at [host:]port [default: no]",
+    ),
+    click.option(
+        "--stop-seconds",
+        type=click.FloatRange(0),
+        default=30.0,
+        show_default=True,
+        help="How long what is in flight may take to settle, when told to stop.",
+    ),
+)
+"""The options of all that run."""
 
 
 def run(program: Program, console: Console, metrics: str | None, stop_seconds: float) -> None:

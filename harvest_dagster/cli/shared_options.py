@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import psycopg
@@ -19,6 +19,19 @@ from harvest_dagster.ledger.words import OUTBOX
 from harvest_dagster.outbox.schema import is_table
 from harvest_dagster.outbox.table import Outbox
 from harvest_dagster.postgres.connect import connected as one_transaction
+
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+
+def with_options(*each: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """Make one decorator of several options, which `--help` shows in this order."""
+
+    def give(command: _Command) -> _Command:
+        for option in reversed(each):
+            command = option(command)
+        return command
+
+    return give
 
 
 def _without_password(
@@ -74,6 +87,8 @@ limit_option = click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1), help="Show so many at most."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+outbox_options = with_options(outbox_option, postgres_option)
+harvest_options = with_options(name_option, outbox_option, postgres_option)
 
 
 def connected(settings: Settings) -> AbstractContextManager[psycopg.Connection[Any]]:
