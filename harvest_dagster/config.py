@@ -145,7 +145,7 @@ def _read(
 ) -> dict[str, Any]:
     try:
         return source(file)()
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # one for a ~user who is none
         raise ConfigError(f"{printable(str(file))} can't be read: {one_line(error)}") from None
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harvest_dagster import ConfigError, load_settings
@@ -53,6 +53,7 @@ def test_fuzz_of_values(key: str, value: object) -> None:
     st.sampled_from(["POSTGRES", "KAFKA", "OUTBOX", "MAX_MESSAGE_BYTES", "HOME"]),
     TEXT | JSON.map(json.dumps) | TEXT.map(f"postgresql://me:{SECRET}@".__add__),
 )
+@example("HOME", "~nobody-is-called-so")
 def test_fuzz_of_the_environment(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     """Any variable is taken, or refused in one line that does not have its value."""
     with monkeypatch.context() as patch:
