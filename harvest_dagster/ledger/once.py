@@ -2,7 +2,8 @@
 
 In one transaction `write_once`
 
-1. takes the locks of the keys: of two writers of a key the second sees what the first did;
+1. takes the locks of the keys: of two writers of a key the second sees what the first did. They
+   are those of the bare keys, which older versions take too;
 2. reads what is known of the keys. They may be written already: by this very write, whose commit
    succeeded though nobody heard of it, or by another one, and then `on_repeat` decides;
 3. writes, by the function that it was given;
@@ -20,11 +21,12 @@ from uuid import UUID
 
 import psycopg
 from psycopg.errors import DeadlockDetected, SerializationFailure
-from psycopg.rows import class_row
+from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from harvest_dagster.errors import OutboxError
+from harvest_dagster.ledger.keys import bare, is_scoped, recorded
 from harvest_dagster.postgres.names import TableName
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.text import counted, printable
@@ -45,7 +47,7 @@ class Request:
     key: str | Sequence[str] | None
     """Several keys stand for several partitions, each of which may be written alone later."""
     outbox: TableName
-    """The table that the keys belong to; they are refused for another one."""
+    """The table that the keys belong to; bare ones are refused for another one."""
     on_repeat: OnRepeat = "skip"
     batch: int | None = None
     """The number of a stream's batch; they go up."""
@@ -57,6 +59,11 @@ class Request:
         """Return the keys; without any, one that nobody else has."""
         key = self.key if self.key is not None else str(self.write)
         return [key] if isinstance(key, str) else [*dict.fromkeys(key)]
+
+    @property
+    def bare_keys(self) -> list[str]:
+        """Return the keys without their scopes."""
+        return [*map(bare, self.keys)]
 
     @property
     def known_as(self) -> str:
@@ -80,6 +87,8 @@ class Written:
     total: int = 0
     """How many messages have been stashed under the key, by all of its batches."""
     repeated: bool = False
+    known_by: str | None = None
+    """The key that it was found by in the ledger."""
 
 
 @retry(
@@ -97,7 +106,7 @@ def write_once(
     caller's transaction, if one has begun, or else a transaction of its own.
     """
     with connection.transaction():
-        connection.execute(_SQL["lock"].text, (request.keys,))
+        connection.execute(_SQL["lock"].text, (request.bare_keys,))
         known = last_written(connection, request)
         if known is not None and _is_repeated(known, request):
             return replace(known, repeated=True)
@@ -117,14 +126,25 @@ def already_written(connection: psycopg.Connection[Any], request: Request) -> Wr
 
 def last_written(connection: psycopg.Connection[Any], request: Request) -> Written | None:
     """Return the last write of a request's keys; raise if one is a key of another outbox."""
-    with connection.cursor(row_factory=class_row(Written)) as cursor:
-        found = cursor.execute(_SQL["written"].text, (request.keys,)).fetchall()
-    for known in found:
-        if known.outbox != str(request.outbox):
+    sought = (request.keys, _recorded(connection, request), request.bare_keys, request.outbox.sql)
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(_SQL["written"].text, sought).fetchall()
+    found = {row.pop("asked"): Written(**row) for row in rows}
+    for key, known in found.items():
+        if known.known_by == key and known.outbox != str(request.outbox):
             _refuse_another(connection, known, request)
     if 0 < len(found) < len(request.keys) and request.on_repeat != "again":
-        _refuse_some(connection, request)
-    return found[-1] if found else None
+        _refuse_some(request, [*found])
+    return [*found.values()][-1] if found else None
+
+
+def _recorded(connection: psycopg.Connection[Any], request: Request) -> list[str]:
+    """Return the keys as the ledger records them, whatever name the outbox was asked for by."""
+    if not any(map(is_scoped, request.keys)):
+        return request.keys
+    row = connection.execute(_SQL["full_name"].text, (request.outbox.sql,)).fetchone()
+    outbox = row[0] if row else str(request.outbox)
+    return [recorded(key, outbox) for key in request.keys]
 
 
 def nothing(request: Request) -> Written:
@@ -143,9 +163,9 @@ def _refuse_another(connection: psycopg.Connection[Any], known: Written, request
         )
 
 
-def _refuse_some(connection: psycopg.Connection[Any], request: Request) -> None:
+def _refuse_some(request: Request, found: list[str]) -> None:
     """Refuse what is written in part: to skip it would lose the rest, to write it would double."""
-    keys = [key for (key,) in connection.execute(_SQL["known"].text, (request.keys,))]
+    keys = sorted(map(bare, found))
     more = f" and {len(keys) - _SHOWN:,} more" if len(keys) > _SHOWN else ""
     raise OutboxError(
         f"key: of the {len(request.keys):,} keys {request.known_as} some were written already:"
@@ -190,6 +210,7 @@ def _is_replayed(known: Written, request: Request, batch: int) -> bool:
 
 def _record(connection: psycopg.Connection[Any], request: Request, written: Written) -> None:
     row = {**asdict(written), "tables": Jsonb(written.tables), "passing": request.key is None}
+    keys = _recorded(connection, request)
     with connection.cursor() as cursor:
-        cursor.executemany(_SQL["record"].text, [{**row, "key": key} for key in request.keys])
+        cursor.executemany(_SQL["record"].text, [{**row, "key": key} for key in keys])
     connection.execute(_SQL["forget_passing"].text)

@@ -69,5 +69,7 @@ def _since(before: Written | None, now: Written | None, request: Request) -> Wri
     first_id = now.first_id
     if now.batch > first_batch:  # later batches have higher ids than those before
         first_id = 1 if before is None or before.last_id is None else before.last_id + 1
-    total = now.total - (before.total if before is not None else 0)
+    # Under a scope the ledger counts from nothing, also after batches that a bare key was for.
+    counted = before.total if before is not None and before.known_by == now.known_by else 0
+    total = now.total - counted
     return replace(now, messages=total, first_id=first_id if total else None)

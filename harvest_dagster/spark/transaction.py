@@ -180,5 +180,8 @@ def transaction(
 
 
 def _write_of(launch: str, request: Request) -> UUID:
-    """Return the id of a launch's write, which is the same however often the launch is tried."""
-    return uuid5(NAMESPACE_OID, "\n".join([launch, request.on_repeat, *request.keys]))
+    """Return the id of a launch's write, which is the same however often the launch is tried.
+
+    It is made of the bare keys, so that it is also the same if an older version tried first.
+    """
+    return uuid5(NAMESPACE_OID, "\n".join([launch, request.on_repeat, *request.bare_keys]))

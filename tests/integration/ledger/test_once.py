@@ -73,7 +73,9 @@ def keys(connection: Connection) -> list[str]:
 def test_another_write(free: Connection, writer: Writer) -> None:
     """Of two writes of a key the second is not done, and returns what the first has written."""
     first = write_once(free, request(), writer)
-    assert write_once(free, request(), writer) == replace(first, total=3, repeated=True)
+    assert write_once(free, request(), writer) == replace(
+        first, total=3, repeated=True, known_by="k"
+    )
     assert (first.messages, first.repeated, writer.times) == (3, False, 1)
 
 

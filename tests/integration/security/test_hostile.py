@@ -15,6 +15,7 @@ from harvest_dagster.cli.console import Console
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.ledger import events
 from harvest_dagster.ledger import lease as leases
+from harvest_dagster.ledger.keys import scoped
 from harvest_dagster.ledger.once import Request, Written, last_written, write_once
 from harvest_dagster.outbox.schema import Kind, create
 from harvest_dagster.postgres.names import TableName
@@ -139,12 +140,13 @@ def _as_begun(written: Written) -> Written:
 
 
 def test_idempotency_keys(connection: psycopg.Connection[Any]) -> None:
-    """A key of any text is one key, and stays in its line of an error."""
+    """A key of any text, and a scope, is one key, and stays in its line of an error."""
     connection.commit()
-    for text in TEXTS:
-        first = Request(uuid.uuid4(), text, TableName("outbox"))
+    keys = [*TEXTS, *(scoped("k", text) for text in TEXTS if text)]
+    for key in keys:
+        first = Request(uuid.uuid4(), key, TableName("outbox"))
         write_once(connection, first, _as_begun)
-        again = Request(uuid.uuid4(), text, TableName("outbox"), "error")
+        again = Request(uuid.uuid4(), key, TableName("outbox"), "error")
         with pytest.raises(OutboxError) as refused:
             write_once(connection, again, _as_begun)
         assert str(refused.value).isprintable()
@@ -152,7 +154,7 @@ def test_idempotency_keys(connection: psycopg.Connection[Any]) -> None:
         assert known is not None
         assert known.write == first.write
     row = connection.execute("SELECT count(*) FROM harvest.written").fetchone()
-    assert row == (len(TEXTS),)
+    assert row == (len(keys),)
 
 
 def test_tables(connection: psycopg.Connection[Any], stashed: Stashed, harvest: Harvest) -> None:

@@ -146,6 +146,21 @@ def test_what_a_run_of_it_has_stashed(stream: Stream, database: str, rows: Rows)
             assert (told.first_id or 0) <= first <= last == told.last_id
 
 
+def test_it_comes_into_a_scope(stream: Stream, database: str, rows: Rows) -> None:
+    """Under its old key in a scope it goes on, and tells what it has stashed since."""
+    stream.more()
+    stream.run("payments")
+    stream.forget_last()
+    stream.more()
+    stream.more()
+    scoped = "scope=shop key=payments"
+    for messages in (20, 0):
+        with progress(scoped, url=database) as write:
+            stream.run(scoped)
+        assert write.written.messages == messages
+    assert rows(ONCE) == [(30, 30)]
+
+
 def test_without_a_key(stream: Stream) -> None:
     """A stream without a key could not know its batches, and is told so."""
     stream.more()
