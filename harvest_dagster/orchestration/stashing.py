@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import dagster as dg
 
 from harvest_dagster.ledger.once import OnRepeat, Written
+from harvest_dagster.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,7 +71,10 @@ def _first_run(context: dg.AssetExecutionContext) -> str:
 def stash_report(
     write: Write, *, sample: Frame | None = None, outbox: dg.AssetKey = OUTBOX
 ) -> dict[str, Any]:
-    """Return the metadata that shows what was stashed, and which rows were written with it."""
+    """Return the metadata that shows what was stashed, and which rows were written with it.
+
+    If nothing was, since it was written before, the metadata and the run's log have a warning.
+    """
     written = write.written
     shown: dict[str, Any] = {
         "stashed": 0 if written.repeated else written.messages,
@@ -80,14 +84,25 @@ def stash_report(
     if written.first_id is not None:
         shown["ids"] = f"{written.first_id:,} to {written.last_id:,}"
     if written.repeated:
-        shown["repeated"] = (
-            "stashed before: nothing was written; a new run with on_repeat: again writes it again"
-        )
+        shown["repeated"] = _warned(written)
     for table, rows in written.tables.items():
         shown[f"rows in {table}"] = rows
     if sample is not None and not written.repeated:
         shown["sample"] = _table(sample)
     return shown
+
+
+def _warned(written: Written) -> str:
+    """Warn in the log of the run, if there is one, that nothing was written; return the warning."""
+    under = (
+        "" if written.known_by is None else f", last under the key {printable(written.known_by)}"
+    )
+    warning = (
+        f"nothing was written, for it was stashed before{under}; a new run with on_repeat: again"
+        " writes it again"
+    )
+    dg.get_dagster_logger().warning(warning)
+    return f"warning: {warning}"
 
 
 def _table(frame: Frame) -> dg.TableMetadataValue:

@@ -9,6 +9,7 @@ import pytest
 
 from harvest_dagster.ledger.once import Written
 from harvest_dagster.orchestration import Repeat, stash_key, stash_report
+from tests.support.locations import metadata, warnings
 
 WRITTEN = Written(uuid4(), 0, "outbox", 3, 11, 1300)
 
@@ -44,11 +45,34 @@ def test_what_was_stashed() -> None:
 
 
 def test_what_was_stashed_before() -> None:
-    """A repetition says so, and counts nothing."""
-    told = stash_report(Write(replace(WRITTEN, repeated=True)), sample=Frame(["key"], []))
+    """A repetition counts nothing, and is a warning in the metadata and in the run's log."""
+    repeated = replace(WRITTEN, repeated=True, known_by="a\nday")
+
+    @dg.asset
+    def sales() -> dg.MaterializeResult[None]:
+        told = stash_report(Write(repeated), sample=Frame(["key"], []))
+        return dg.MaterializeResult(metadata=told)
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = dg.materialize([sales], instance=instance).run_id
+        (told,), (warning,) = metadata(instance, run), warnings(instance, run)
     assert told["stashed"] == 0
-    assert "stashed before" in told["repeated"]
     assert "sample" not in told
+    assert told["repeated"] == f"warning: {warning}"
+    assert r"nothing was written, for it was stashed before, last under the key a\nday" in warning
+
+
+def test_what_was_written_is_no_warning() -> None:
+    """A materialization that writes warns of nothing."""
+
+    @dg.asset
+    def sales() -> dg.MaterializeResult[None]:
+        return dg.MaterializeResult(metadata=stash_report(Write(WRITTEN)))
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = dg.materialize([sales], instance=instance).run_id
+        (told,) = metadata(instance, run)
+        assert (warnings(instance, run), "repeated" in told) == ([], False)
 
 
 def keys(*, partition: str | None) -> list[Any]:
