@@ -19,7 +19,12 @@ defs = dg.Definitions.merge(
             "database": DatabaseResource(),
             "outbox": harvest.outbox,
             "kafka": harvest.kafka,
-            "shop": Shop(database=DatabaseResource(), outbox=harvest.outbox, kafka=harvest.kafka),
+            "shop": Shop(
+                database=DatabaseResource(),
+                outbox=harvest.outbox,
+                kafka=harvest.kafka,
+                scope="shop",  # in a copy of this directory, give a name of your own
+            ),
             "lake": Lake(),
             "spark": spark,
         },

@@ -59,7 +59,7 @@ def daily_sales(
     messages = sales.select(F.col("customer").alias("key"), F.struct("*").alias("value"))
     shop.database.execute(DAILY_SALES)
     shop.kafka.ensure_topic("daily-sales")
-    options = config.options(context) | shop.outbox.options()
+    options = config.options(context, scope=shop.scope) | shop.outbox.options()
     with transaction(spark.spark_session, **options) as write:
         write.replace(sales, "daily_sales", day=day)
         write.stash(messages, topic="daily-sales")
@@ -92,7 +92,7 @@ def large_orders(
         F.col("customer").alias("key"), F.struct("order", "cents", "at").alias("value"), "at"
     )
     shop.kafka.ensure_topic("large-orders")
-    options = config.options(context) | shop.outbox.options()
+    options = config.options(context, scope=shop.scope) | shop.outbox.options()
     with transaction(spark.spark_session, **options) as write:
         write.stash(large, topic="large-orders", order_by=["at"])
     return dg.MaterializeResult(

@@ -12,3 +12,5 @@ class Shop(dg.ConfigurableResource[None]):
     database: DatabaseResource
     outbox: OutboxResource
     kafka: KafkaResource
+    scope: str | None = None
+    """Whose writes they are, whatever name the code location is loaded under."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import dagster as dg
 
+from harvest_dagster.ledger.keys import scoped
 from harvest_dagster.ledger.once import OnRepeat, Written
 from harvest_dagster.text import printable
 
@@ -21,14 +22,18 @@ class Repeat(dg.Config):
 
     on_repeat: OnRepeat = "skip"
 
-    def options(self, context: dg.AssetExecutionContext) -> dict[str, Any]:
+    def options(
+        self, context: dg.AssetExecutionContext, *, scope: str | None = None
+    ) -> dict[str, Any]:
         """Return the key for `transaction`, what to do if it was written, and the launch.
 
-        A run that is executed again has the configuration of the first. It is the same launch, so
-        that `again` does not write once more what the first has written.
+        The key is what `stash_key` returns for this scope. A run that is executed again has the
+        configuration of the first. It is the same launch, so that `again` does not write once more
+        what the first has written.
         """
         launch = _first_run(context)
-        return {"key": stash_key(context), "on_repeat": self.on_repeat, "launch": launch}
+        key = stash_key(context, scope=scope)
+        return {"key": key, "on_repeat": self.on_repeat, "launch": launch}
 
 
 class Write(Protocol):
@@ -48,20 +53,35 @@ class Frame(Protocol):
     def take(self, num: int) -> Iterable[Any]: ...  # noqa: D102
 
 
-def stash_key(context: dg.AssetExecutionContext) -> str | list[str]:
-    """Return the key under which a materialization is stashed once.
+def stash_key(context: dg.AssetExecutionContext, *, scope: str | None = None) -> str | list[str]:
+    """Return the key under which a materialization is stashed once for each outbox.
 
     It names the asset and its partition; for a range of partitions there is a key for each; without
     partitions it names the run. A run that is executed again, from failure or from the start, has
     the key of the first.
+
+    Its scope is the code location, whose assets may have the same names as those of another one.
+    Give the `scope` of a code location that is renamed, so that it still knows what it wrote. In a
+    run that no code location has launched, such as `materialize` in a test, a key without a given
+    scope is bare.
     """
+    scope = _code_location(context) if scope is None else scope
+    keys = [key if scope is None else scoped(key, scope) for key in _bare_keys(context)]
+    return keys[0] if len(keys) == 1 else keys
+
+
+def _bare_keys(context: dg.AssetExecutionContext) -> list[str]:
     asset = context.asset_key.to_user_string()
     if context.has_partition_key:
-        return f"{asset}/{context.partition_key}"
+        return [f"{asset}/{context.partition_key}"]
     if context.has_partition_key_range:
-        keys = [f"{asset}/{partition}" for partition in context.partition_keys]
-        return keys[0] if len(keys) == 1 else keys
-    return f"{asset}/{_first_run(context)}"
+        return [f"{asset}/{partition}" for partition in context.partition_keys]
+    return [f"{asset}/{_first_run(context)}"]
+
+
+def _code_location(context: dg.AssetExecutionContext) -> str | None:
+    origin = context.run.remote_job_origin
+    return None if origin is None else origin.location_name
 
 
 def _first_run(context: dg.AssetExecutionContext) -> str:

@@ -30,10 +30,10 @@ def until(true: Callable[[], T], seconds: float = 120.0, what: str = "it holds")
 
 
 class Ui:
-    """One `dagster dev`, with one code location."""
+    """One `dagster dev`, with one code location, or one of several."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, location: str | None = None) -> None:
+        self.url, self._location = url, location
 
     def ask(self, query: str, **variables: Any) -> Any:
         """Ask anything; tell the value of the one field that was asked for."""
@@ -197,7 +197,8 @@ class Ui:
         return {"repositoryLocationName": entry["name"], "repositoryName": repository["name"]}
 
     def _locations(self) -> list[Any]:
-        return list(self.ask(graphql.LOCATIONS)["locationEntries"])
+        found = list(self.ask(graphql.LOCATIONS)["locationEntries"])
+        return [each for each in found if self._location in {None, each["name"]}]
 
     def _press(self, mutation: str, wanted: str, **variables: Any) -> Any:
         """Ask for a change; tell the answer, if it is the one that is wanted."""

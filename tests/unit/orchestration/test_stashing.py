@@ -7,9 +7,10 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
+from harvest_dagster.errors import ConfigError
 from harvest_dagster.ledger.once import Written
 from harvest_dagster.orchestration import Repeat, stash_key, stash_report
-from tests.support.locations import metadata, warnings
+from tests.support.locations import PARTITION, RANGE, metadata, run_in, warnings
 
 WRITTEN = Written(uuid4(), 0, "outbox", 3, 11, 1300)
 
@@ -117,6 +118,56 @@ def test_a_range_of_partitions(end: str) -> None:
     dg.materialize([sales], tags=tags)
     days = [f"sales/2026-01-0{day}" for day in (2, 3, 4)]
     assert found == [days[0] if end == "2026-01-02" else days]
+
+
+def keys_in(location: str, tags: dict[str, str], scope: str | None = None) -> Any:
+    """The keys of an asset in a run that a code location has launched."""
+    found: list[Any] = []
+
+    @dg.asset(partitions_def=dg.DailyPartitionsDefinition("2026-01-01"))
+    def sales(context: dg.AssetExecutionContext) -> None:
+        found.append(stash_key(context, scope=scope))
+        assert Repeat().options(context, scope=scope)["key"] == found[0]
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        run_in(location, sales, instance, tags)
+    return found[0]
+
+
+def test_each_code_location_has_keys_of_its_own() -> None:
+    """A key names the code location that has launched the run, of a range each of its keys."""
+    day = {PARTITION: "2026-01-02"}
+    assert keys_in("north", day) == "scope=north key=sales/2026-01-02"
+    assert keys_in("south", day) == "scope=south key=sales/2026-01-02"
+    days = dict(zip(RANGE, ("2026-01-02", "2026-01-03"), strict=True))
+    assert keys_in("north", days) == [
+        "scope=north key=sales/2026-01-02",
+        "scope=north key=sales/2026-01-03",
+    ]
+
+
+def test_a_scope_is_kept_through_a_renaming() -> None:
+    """A scope that is given takes the place of the code location's name."""
+    day = {PARTITION: "2026-01-02"}
+    assert keys_in("south", day, scope="north") == keys_in("north", day)
+
+
+def test_a_scope_without_a_code_location() -> None:
+    """In a run that no code location has launched, a given scope is that of the key."""
+
+    @dg.asset
+    def sales(context: dg.AssetExecutionContext) -> None:
+        key = stash_key(context, scope="shop")
+        assert key == f"scope=shop key=sales/{context.run.run_id}"
+
+    assert dg.materialize([sales]).success
+
+
+@pytest.mark.parametrize("scope", ["", "a key=b"])
+def test_a_scope_that_could_be_mistaken(scope: str) -> None:
+    """A scope that can't be told from its key is refused."""
+    with pytest.raises(ConfigError, match=r"scope: it is '.*'; give a text that is not empty"):
+        keys_in("north", {PARTITION: "2026-01-02"}, scope=scope)
 
 
 @dg.asset
