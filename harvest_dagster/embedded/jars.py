@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-from pathlib import Path
+import zipfile
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded.home_folder import check_space, exclusive
+from harvest_dagster.embedded import download_cache
+from harvest_dagster.embedded.home_folder import exclusive
 from harvest_dagster.embedded.ivy import resolve
+from harvest_dagster.embedded.known_sums import read_sums
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from harvest_dagster.embedded.ivy import Module
 
@@ -23,54 +25,65 @@ if TYPE_CHECKING:
 def have_jars(module: Module, java: str, log: Path, say: Say) -> Path:
     """Return the folder of a module's jars, and download them first if they are not there."""
     folder = folder_of(module)
-    if not _is_whole(folder, module):
-        with exclusive(folder.with_name(f"{folder.name}.lock"), say):
-            if not _is_whole(folder, module):
-                _download(module, folder, java, log, say)
+
+    def fetch(part: Path) -> Path:
+        resolve(java, module, part, log, lambda *counts: say(_progress(module, *counts)))
+        _check(part / "jars", module)
+        return part / "jars"
+
+    download_cache.fill(folder, lambda: _is_whole(folder, module), fetch, say)
     return folder
+
+
+def have_unpacked(jars: Path, unpack: Callable[[zipfile.ZipFile, Path], None], say: Say) -> None:
+    """Unpack the one jar of a folder, as `unpack` does that, if it was not unpacked before."""
+    with exclusive(jars / "lock", say):
+        if not unpacked(jars).is_dir():
+            (jar,) = jars.glob("*.jar")
+            part = jars / "programs.part"
+            shutil.rmtree(part, ignore_errors=True)
+            with zipfile.ZipFile(jar) as packed:
+                unpack(packed, part)
+            part.rename(unpacked(jars))
+
+
+def unpacked(jars: Path) -> Path:
+    """Return where a jar's content is once it is unpacked."""
+    return jars / "programs"
 
 
 def folder_of(module: Module) -> Path:
     """Return where a module's jars are once they are downloaded."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    cache = (Path(home) if home else Path.home() / ".cache") / "harvest_dagster"
-    return cache / "-".join(filter(None, (module.name, module.machine)))
+    return download_cache.place("-".join(filter(None, (module.name, module.machine))))
 
 
 def hashes(module: Module) -> dict[str, str]:
     """Read the SHA-256 of each jar, by its name."""
-    listed = module.folder.joinpath(f"{module.name}.sha256").read_text(encoding="utf-8")
-    pairs = map(str.split, listed.splitlines())
-    return {name: digest for digest, name in pairs if module.machine in name}
+    known = read_sums(module.name, module.folder)
+    return {name: digest for name, digest in known.items() if module.machine in name}
 
 
-def _download(module: Module, folder: Path, java: str, log: Path, say: Say) -> None:
-    check_space(folder.parent)
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        resolve(java, module, part, log, lambda *counts: say(_progress(module, *counts)))
-        _check(part / "jars", module)
-        shutil.rmtree(folder, ignore_errors=True)
-        (part / "jars").rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _progress(module: Module, known: int, here: int) -> str:
+def _progress(module: Module, known: int, here: int, size: int) -> str:
     wanted = len(hashes(module))
-    done = f"{here} of {wanted} jars" if here else f"looking up its parts, {known} so far"
+    done = f"{here} of {wanted} jars, {size / 1e6:.0f} MB"
+    if not size:
+        done = f"looking up its parts, {known} so far"
     return f"downloading {module.title}, once for all homes: {done}"
 
 
 def _check(jars: Path, module: Module) -> None:
     for name, wanted in hashes(module).items():
         jar = jars / name
-        if not jar.exists() or hashlib.sha256(jar.read_bytes()).hexdigest() != wanted:
+        if not jar.exists() or _sum(jar) != wanted:
             raise EmbeddedError(
                 f"the download of {module.title} brought a wrong {name}: try again, and if it stays"
                 " wrong ask whoever runs the repository that Java's downloads come from"
             )
+
+
+def _sum(jar: Path) -> str:
+    with jar.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _is_whole(folder: Path, module: Module) -> bool:
