@@ -4,6 +4,8 @@ up(home)      start both, setting them up the first time; do nothing when they r
 status(home)  return what runs, and where
 down(home)    stop both
 reset(home)   stop both and delete their data
+
+up(home, parts=["s3"]) adds a server to them, drop(home, ["s3"]) takes it away again.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from harvest_dagster.embedded.server_info import HomeStatus, Server, Servers
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
-    from harvest_dagster.embedded.servers import down, reset, status, up
+    from harvest_dagster.embedded.servers import down, drop, reset, status, up
 
-__all__ = ["HomeStatus", "Server", "Servers", "down", "reset", "status", "up"]
+__all__ = ["HomeStatus", "Server", "Servers", "down", "drop", "reset", "status", "up"]
 
 
 def __getattr__(name: str) -> object:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded import ports
+from harvest_dagster.embedded import added, ports
 from harvest_dagster.embedded.home_folder import write_private
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 STATE_FILE = "state.json"
@@ -27,7 +28,11 @@ def new_cluster_id() -> str:
 
 @dataclass(frozen=True)
 class HomeState:
-    """The options that a home was made with, its ports by name, and its passwords."""
+    """The options that a home was made with, its ports by name, and its passwords.
+
+    `parts` are those that were added to PostgreSQL and Kafka, each with its ports. All of a home's
+    servers have the same password.
+    """
 
     brokers: int
     secure: bool
@@ -35,6 +40,7 @@ class HomeState:
     cluster_id: str = field(default_factory=new_cluster_id)
     password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     admin_password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    parts: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def nodes(self) -> range:
@@ -45,6 +51,31 @@ class HomeState:
 def choose_ports(brokers: int) -> dict[str, int]:
     """Choose ports for PostgreSQL, and for all listeners of each node of Kafka."""
     return ports.choose(_doors(brokers))
+
+
+def with_parts(state: HomeState, names: Iterable[str]) -> HomeState:
+    """Return the state with these parts too, each of which gets ports of its own."""
+    for name in names:
+        if name not in state.parts:
+            taken = [
+                *state.ports.values(),
+                *(p for own in state.parts.values() for p in own.values()),
+            ]
+            chosen = ports.choose(added.load(name).doors, taken)
+            state = replace(state, parts={**state.parts, name: chosen})
+    return state
+
+
+def without_parts(state: HomeState, names: Iterable[str]) -> HomeState:
+    """Return the state without these parts."""
+    left = {name: own for name, own in state.parts.items() if name not in set(names)}
+    return replace(state, parts=left)
+
+
+def with_new_ports(state: HomeState) -> HomeState:
+    """Return the state with other ports for all."""
+    moved = replace(state, ports=choose_ports(state.brokers), parts={})
+    return with_parts(moved, state.parts)
 
 
 def _doors(brokers: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
@@ -13,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from harvest_dagster.embedded import certificates
 from harvest_dagster.embedded.home_folder import make_private, write_private
 from harvest_dagster.embedded.ivy import Module
+from harvest_dagster.embedded.jars import folder_of, have_jars
 from harvest_dagster.embedded.kafka_properties import ADMIN, MECHANISM, USER, render
 from harvest_dagster.embedded.ports import HOST
 from harvest_dagster.embedded.process import Daemon, environment
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from harvest_dagster.config import KafkaConfig
     from harvest_dagster.embedded.home_state import HomeState
+    from harvest_dagster.embedded.part import Say, Site
 
 JARS = Module("kafka-4.3.0", "Apache Kafka")
 MAIN = "kafka.Kafka"
@@ -35,54 +38,97 @@ _DATED = (
 )
 
 
-def daemon(home: Path, node: int) -> Daemon:
-    """Return how the node is recognised, and how it is asked to stop."""
-    return Daemon(
-        name=f"kafka-{node}",
-        program="java",
-        marks=frozenset({MAIN, str(_properties(home, node))}),
-        log=log_of(home, f"kafka-{node}"),
-        ladder=((signal.SIGTERM, 12),),
-    )
+@dataclass(frozen=True)
+class KafkaNode:
+    """One node of Kafka, by its number."""
 
+    number: int
 
-def is_set_up(home: Path, node: int) -> bool:
-    """Return whether the data directory is formatted; the storage tool writes this file last."""
-    return (_folder(home, node) / "data" / "meta.properties").exists()
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        return f"kafka-{self.number}"
 
+    def ports(self, state: HomeState) -> dict[str, int]:
+        """Return its listeners' ports: of clients, of clients with a certificate, of the nodes."""
+        roles = ("kafka", "mtls", "controller") if state.secure else ("kafka", "controller")
+        names = [f"{role}-{self.number}" for role in roles]
+        return {name: state.ports[name] for name in names}
 
-def configure(home: Path, state: HomeState, node: int) -> None:
-    """Write the node's properties, at each start, because its ports may have changed."""
-    make_private(_folder(home, node).parent)
-    make_private(_folder(home, node))
-    write_private(_properties(home, node), render(home, state, node))
+    def daemon(self, home: Path) -> Daemon:
+        """Return how the node is recognised, and how it is asked to stop."""
+        return Daemon(
+            name=self.name,
+            program="java",
+            marks=frozenset({MAIN, str(self._properties(home))}),
+            log=log_of(home, self.name),
+            ladder=((signal.SIGTERM, 12),),
+        )
 
+    def have_programs(self, site: Site, say: Say) -> None:
+        """Download Kafka's jars, if they are missing."""
+        have_jars(JARS, site.java, log_of(site.home, "download"), say)
 
-def set_up(home: Path, state: HomeState, node: int, java: str, jars: Path) -> None:
-    """Format the data directory."""
-    arguments = _folder(home, node) / "format.arguments"
-    write_private(arguments, "\n".join(_format(home, state, node)))
-    made = subprocess.run(
-        [*_jvm(java, jars), "kafka.tools.StorageTool", f"@{arguments}"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(),
-    )
-    arguments.unlink()
-    if made.returncode:
-        reason = last_word(made.stderr + made.stdout)
-        raise EmbeddedError(f"kafka-{node} could not be set up: {reason}")
+    def configure(self, site: Site) -> None:
+        """Write the node's properties."""
+        make_private(self._folder(site.home).parent)
+        make_private(self._folder(site.home))
+        properties = render(site.home, site.state, self.number)
+        write_private(self._properties(site.home), properties)
 
+    def is_set_up(self, home: Path) -> bool:
+        """Return whether the data is formatted; the storage tool writes this file last."""
+        return (self._folder(home) / "data" / "meta.properties").exists()
 
-def command(home: Path, node: int, java: str, jars: Path) -> list[str]:
-    """Return the command line of the node."""
-    heap = os.environ.get(
-        "KAFKA_HEAP_OPTS", "-Xmx512m"
-    ).split()  # the variable that Kafka's own script reads
-    options = [*heap, "-XX:+ExitOnOutOfMemoryError", *(f"-D{each}" for each in _DATED)]
-    crash = f"-XX:ErrorFile={log_of(home, f'kafka-{node}-crash')}"
-    return [*_jvm(java, jars), *options, crash, MAIN, str(_properties(home, node))]
+    def set_up(self, site: Site) -> None:
+        """Format the data directory."""
+        arguments = self._folder(site.home) / "format.arguments"
+        write_private(arguments, "\n".join(self._format(site)))
+        made = subprocess.run(
+            [*_jvm(site.java), "kafka.tools.StorageTool", f"@{arguments}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(),
+        )
+        arguments.unlink()
+        if made.returncode:
+            reason = last_word(made.stderr + made.stdout)
+            raise EmbeddedError(f"{self.name} could not be set up: {reason}")
+
+    def command(self, site: Site) -> list[str]:
+        """Return the command line of the node."""
+        heap = os.environ.get(
+            "KAFKA_HEAP_OPTS", "-Xmx512m"
+        ).split()  # the variable that Kafka's own script reads
+        options = [*heap, "-XX:+ExitOnOutOfMemoryError", *(f"-D{each}" for each in _DATED)]
+        crash = f"-XX:ErrorFile={log_of(site.home, f'{self.name}-crash')}"
+        return [*_jvm(site.java), *options, crash, MAIN, str(self._properties(site.home))]
+
+    def answers(self, site: Site) -> bool:
+        """Return whether the node answers, and knows all the others."""
+        server = f"{HOST}:{site.state.ports[self.name]}"
+        only: KafkaConfig = {"bootstrap.servers": server, "log_level": 0}
+        admin = AdminClient({**client_config(site.home, site.state), **only})
+        try:
+            return len(admin.list_topics(timeout=1).brokers) == site.state.brokers
+        except KafkaException:
+            return False
+
+    def _format(self, site: Site) -> list[str]:
+        state = site.state
+        arguments = ["format", "-t", state.cluster_id, "-c", str(self._properties(site.home))]
+        if not state.secure:
+            return arguments
+        users = {ADMIN: state.admin_password, USER: state.password}
+        scram = [f"{MECHANISM}=[name={name},password={word}]" for name, word in users.items()]
+        return arguments + [part for user in scram for part in ("--add-scram", user)]
+
+    def _properties(self, home: Path) -> Path:
+        return self._folder(home) / "server.properties"
+
+    def _folder(self, home: Path) -> Path:
+        return home / "kafka" / str(self.number)
 
 
 def client_config(home: Path, state: HomeState) -> KafkaConfig:
@@ -111,41 +157,9 @@ def mtls_config(home: Path, state: HomeState) -> KafkaConfig:
     }
 
 
-def answers(home: Path, state: HomeState) -> bool:
-    """Return whether each node answers, and knows all the others."""
-    return all(_answers(home, state, node) for node in state.nodes)
-
-
 def _addresses(state: HomeState, door: str) -> str:
     return ",".join(f"{HOST}:{state.ports[f'{door}-{node}']}" for node in state.nodes)
 
 
-def _answers(home: Path, state: HomeState, node: int) -> bool:
-    server = f"{HOST}:{state.ports[f'kafka-{node}']}"
-    only: KafkaConfig = {"bootstrap.servers": server, "log_level": 0}
-    admin = AdminClient({**client_config(home, state), **only})
-    try:
-        return len(admin.list_topics(timeout=1).brokers) == state.brokers
-    except KafkaException:
-        return False
-
-
-def _format(home: Path, state: HomeState, node: int) -> list[str]:
-    arguments = ["format", "-t", state.cluster_id, "-c", str(_properties(home, node))]
-    if not state.secure:
-        return arguments
-    users = {ADMIN: state.admin_password, USER: state.password}
-    scram = [f"{MECHANISM}=[name={name},password={word}]" for name, word in users.items()]
-    return arguments + [part for user in scram for part in ("--add-scram", user)]
-
-
-def _jvm(java: str, jars: Path) -> list[str]:
-    return [java, "-cp", f"{jars}/*", *(f"-D{each}" for each in _QUIET)]
-
-
-def _properties(home: Path, node: int) -> Path:
-    return _folder(home, node) / "server.properties"
-
-
-def _folder(home: Path, node: int) -> Path:
-    return home / "kafka" / str(node)
+def _jvm(java: str) -> list[str]:
+    return [java, "-cp", f"{folder_of(JARS)}/*", *(f"-D{each}" for each in _QUIET)]

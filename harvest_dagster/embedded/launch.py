@@ -6,22 +6,20 @@ import time
 from typing import TYPE_CHECKING
 
 from harvest_dagster.clock import Deadline
-from harvest_dagster.embedded import kafka_node, postgres_access, postgres_server, process
+from harvest_dagster.embedded import postgres_server, process
+from harvest_dagster.embedded.home_parts import parts_of
 from harvest_dagster.embedded.interrupt import uninterrupted
 from harvest_dagster.embedded.server_logs import last_word, said_since, size
 from harvest_dagster.embedded.server_setup import set_up
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Sequence
 
     from psutil import Process
 
-    from harvest_dagster.embedded.home_state import HomeState
+    from harvest_dagster.embedded.part import Part, Say, Site
     from harvest_dagster.embedded.process import Daemon
-
-    Say = Callable[[str], None]
 
 PATIENCE = 120.0
 POLL = 0.1
@@ -52,14 +50,13 @@ class Launched:
 
 
 class Launch:
-    """The start of one home's servers."""
+    """The start of one home's parts."""
 
-    def __init__(self, home: Path, state: HomeState, say: Say) -> None:
-        self._home = home
-        self._state = state
+    def __init__(self, site: Site, say: Say) -> None:
+        self._site = site
         self._say = say
-        self._wanted = daemons(home, state.nodes)
-        self._missing: set[Daemon] = set()
+        self._wanted = parts_of(site.state)
+        self._missing: dict[str, Daemon] = {}
         self._launched: dict[str, Launched] = {}
 
     def run(self) -> None:
@@ -71,48 +68,39 @@ class Launch:
             # A process that was started just now may not have its own command line yet, by which
             # `stop` would find it.
             known = {name: each.process for name, each in self._launched.items()}
-            process.stop(self._missing, self._say, known)
+            process.stop(self._missing.values(), self._say, known)
             raise
 
     def _bring_up(self) -> bool:
         """Return whether all answer; False if one has died since that ran when we looked."""
-        running = process.find(self._wanted)
-        missing = [daemon for daemon in self._wanted if daemon.name not in running]
-        self._missing.update(missing)
+        running = process.find(part.daemon(self._site.home) for part in self._wanted)
+        missing = [part for part in self._wanted if part.name not in running]
+        self._missing |= {part.name: part.daemon(self._site.home) for part in missing}
         if missing:
             self._start(missing)
         return self._await(running.values())
 
-    def _start(self, missing: Sequence[Daemon]) -> None:
-        names = [daemon.name for daemon in missing]
-        commands = set_up(self._home, self._state, names, self._say)
-        self._say(f"starting {', '.join(names)}")
-        for daemon in missing:
+    def _start(self, missing: Sequence[Part]) -> None:
+        set_up(self._site, missing, self._say)
+        self._say(f"starting {', '.join(part.name for part in missing)}")
+        for part in missing:
+            command = part.command(self._site)
             # Ctrl-C in between would leave a process that `run` does not know of, and so not stop.
             with uninterrupted():
-                self._launched[daemon.name] = Launched(daemon, commands[daemon.name])
+                self._launched[part.name] = Launched(self._missing[part.name], command)
 
-    def _await(self, running: Iterable[Process]) -> bool:
+    def _await(self, running: Collection[Process]) -> bool:
         deadline = Deadline(PATIENCE)
-        while not self._answers():
-            for each in self._launched.values():
-                each.check()
-            if not all(map(process.is_alive, running)):
-                return False
-            if deadline.over:
-                raise EmbeddedError(
-                    "the servers run but do not answer: see `harvest dev logs`,"
-                    " then try `harvest dev down` and `harvest dev up`"
-                )
-            time.sleep(POLL)
+        for part in self._wanted:
+            while not part.answers(self._site):
+                for each in self._launched.values():
+                    each.check()
+                if not all(map(process.is_alive, running)):
+                    return False
+                if deadline.over:
+                    raise EmbeddedError(
+                        f"{part.name} runs but does not answer: see `harvest dev logs`,"
+                        " then try `harvest dev down` and `harvest dev up`"
+                    )
+                time.sleep(POLL)
         return True
-
-    def _answers(self) -> bool:
-        postgres = postgres_access.answers(self._home, self._state)
-        return postgres and kafka_node.answers(self._home, self._state)
-
-
-def daemons(home: Path, nodes: Iterable[int]) -> list[Daemon]:
-    """Return the servers of a home."""
-    brokers = [kafka_node.daemon(home, node) for node in nodes]
-    return [postgres_server.daemon(home), *brokers]

@@ -22,9 +22,13 @@ PATIENCE = 3.0
 POLL = 0.05
 
 
-def choose(names: Iterable[str]) -> dict[str, int]:
-    """Choose a free port for each name, at random, so that two homes rarely choose the same."""
-    free = filter(is_free, SystemRandom().sample(CHOICE, len(CHOICE)))
+def choose(names: Iterable[str], taken: Iterable[int] = ()) -> dict[str, int]:
+    """Choose a free port for each name, at random, so that two homes rarely choose the same.
+
+    None is of those that are `taken` by servers that may not run just now.
+    """
+    open_to_all = set(CHOICE) - set(taken)
+    free = filter(is_free, SystemRandom().sample(sorted(open_to_all), len(open_to_all)))
     return dict(zip(names, free, strict=False))
 
 

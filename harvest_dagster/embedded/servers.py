@@ -1,4 +1,4 @@
-"""The four things to do with the servers of a home: up, down, status, reset."""
+"""What to do with the servers of a home: up, drop, down, status, reset."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ import json
 import shutil
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harvest_dagster.config import SERVERS_FILE
-from harvest_dagster.embedded import home_state, kafka_node, postgres_access, process
+from harvest_dagster.embedded import added, home_state, kafka_node, postgres_access, process
 from harvest_dagster.embedded.home_folder import exclusive, explained, write_private
+from harvest_dagster.embedded.home_parts import BROKERS, all_parts, parts_of
 from harvest_dagster.embedded.home_state import STATE_FILE, HomeState
-from harvest_dagster.embedded.launch import Launch, daemons
+from harvest_dagster.embedded.launch import Launch
+from harvest_dagster.embedded.part import Site
 from harvest_dagster.embedded.server_info import HomeStatus, Mtls, Server, Servers
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
+
+    from harvest_dagster.embedded.part import Part
 
     Say = Callable[[str], None]
 
-BROKERS = (1, 3)
-
 _LOCK = "lock"
-_DATA = ("postgres", "postgres.new", "kafka", "tls", "tls.new", "logs", STATE_FILE)
+_SETS_OF_DATA = ("postgres", "kafka", *added.OFFERED)
+_ALL = (*_SETS_OF_DATA, "postgres.new", "tls", "tls.new", "logs", STATE_FILE)
 
 
 def _to_stderr(line: str) -> None:
@@ -39,22 +41,41 @@ def up(
     brokers: int | None = None,
     secure: bool | None = None,
     new_ports: bool = False,
+    parts: Collection[str] = (),
     say: Say = _to_stderr,
 ) -> Servers:
-    """Start all servers that do not run, wait until all answer, and return them."""
+    """Start all servers that do not run, wait until all answer, and return them.
+
+    `parts` are added to the home, which has them from then on.
+    """
     home = home.resolve()
+    for name in parts:
+        added.load(name)
     with _alone(home, say) as tell:
-        wanted = _wanted(home, brokers, secure=secure, say=tell)
+        known = _known(home, brokers, secure=secure, say=tell)
+        wanted = home_state.with_parts(known, parts)
         if new_ports:
             process.stop(_all(home), tell)
-            wanted = replace(wanted, ports=home_state.choose_ports(wanted.brokers))
+            _clean_up(known, known.parts)
+            wanted = home_state.with_new_ports(wanted)
         try:
-            Launch(home, wanted, tell).run()
+            Launch(Site(home, wanted), tell).run()
         except BaseException:
             (home / SERVERS_FILE).unlink(missing_ok=True)
+            # What has never run must not keep the others from it the next time.
+            _forget(home, wanted.parts.keys() - known.parts.keys())
             raise
         _publish(home, wanted)
         return _servers(home, wanted)
+
+
+def drop(home: Path, parts: Collection[str], *, say: Say = _to_stderr) -> None:
+    """Stop parts that were added, and have the home without them; their data stays."""
+    home = home.resolve()
+    dropped = [added.load(name) for name in parts]
+    with _alone(home, say) as tell:
+        process.stop([part.daemon(home) for part in dropped], tell)
+        _forget(home, parts)
 
 
 def down(home: Path, *, say: Say = _to_stderr) -> None:
@@ -76,7 +97,7 @@ def reset(home: Path, *, say: Say = _to_stderr) -> None:
     home = home.resolve()
     with _alone(home, say) as tell:
         _down(home, tell)
-        for path in (home / name for name in _DATA):
+        for path in (home / name for name in _ALL):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
@@ -94,15 +115,31 @@ def _alone(home: Path, say: Say) -> Iterator[Say]:
 
 
 def _all(home: Path) -> list[process.Daemon]:
-    return daemons(home, range(1, max(BROKERS) + 1))
+    return [part.daemon(home) for part in all_parts()]
 
 
 def _down(home: Path, say: Say) -> None:
     (home / SERVERS_FILE).unlink(missing_ok=True)
     process.stop(_all(home), say)
+    with suppress(EmbeddedError):  # if the state is damaged, nobody knows of them
+        if known := home_state.load(home):
+            _clean_up(known, known.parts)
 
 
-def _wanted(home: Path, brokers: int | None, *, secure: bool | None, say: Say) -> HomeState:
+def _forget(home: Path, names: Iterable[str]) -> None:
+    if known := home_state.load(home):
+        _clean_up(known, known.parts.keys() & names)
+        home_state.save(home, home_state.without_parts(known, names))
+
+
+def _clean_up(known: HomeState, names: Iterable[str]) -> None:
+    for name in names:
+        for path in added.load(name).leftovers(known):
+            with suppress(OSError):  # it is gone already, or another user's
+                path.unlink()
+
+
+def _known(home: Path, brokers: int | None, *, secure: bool | None, say: Say) -> HomeState:
     known = home_state.load(home)
     if known is None:
         return _fresh(home, brokers or BROKERS[0], secure=bool(secure), say=say)
@@ -120,7 +157,7 @@ def _fresh(home: Path, brokers: int, *, secure: bool, say: Say) -> HomeState:
         raise EmbeddedError(f"--brokers {brokers}: choose 1, or 3 for a cluster")
     # The home may have been deleted while its servers ran: they would still hold its files.
     process.stop(_all(home), say)
-    if any((home / name).exists() for name in ("postgres", "kafka")):
+    if any((home / name).exists() for name in _SETS_OF_DATA):
         raise EmbeddedError(
             f"{home} has data but no {STATE_FILE}, which has the passwords: put that back,"
             " or delete the data with `harvest dev reset`"
@@ -137,15 +174,16 @@ def _publish(home: Path, known: HomeState) -> None:
 
 
 def _servers(home: Path, known: HomeState) -> Servers:
-    wanted = daemons(home, known.nodes)
-    running = process.find(wanted)
+    wanted = parts_of(known)
+    running = process.find(part.daemon(home) for part in wanted)
     return Servers(
         home=home,
         postgres=postgres_access.url(home, known),
         kafka_config=kafka_node.client_config(home, known),
-        each=tuple(_server(daemon, known, running) for daemon in wanted),
+        each=tuple(_server(home, part, known, running) for part in wanted),
         ready=(home / SERVERS_FILE).exists(),
         mtls=_mtls(home, known) if known.secure else None,
+        parts={name: added.load(name).address(known) for name in known.parts},
     )
 
 
@@ -153,7 +191,7 @@ def _mtls(home: Path, known: HomeState) -> Mtls:
     return Mtls(postgres_access.mtls_url(home, known), kafka_node.mtls_config(home, known))
 
 
-def _server(daemon: process.Daemon, known: HomeState, running: process.Found) -> Server:
-    process_of = running.get(daemon.name)
+def _server(home: Path, part: Part, known: HomeState, running: process.Found) -> Server:
+    process_of = running.get(part.name)
     pid = process_of.pid if process_of else None
-    return Server(daemon.name, known.ports[daemon.name], pid, daemon.log)
+    return Server(part.name, part.ports(known)[part.name], pid, part.daemon(home).log)

@@ -11,8 +11,10 @@ from pathlib import Path
 import psutil
 
 from harvest_dagster import embedded
-from harvest_dagster.embedded import Servers, home_state, postgres_access, postgres_server, process
-from harvest_dagster.embedded.launch import Launched, daemons
+from harvest_dagster.embedded import Servers, home_state, postgres_server, process
+from harvest_dagster.embedded.home_parts import parts_of
+from harvest_dagster.embedded.launch import Launched
+from harvest_dagster.embedded.part import Part, Site
 from harvest_dagster.embedded.server_setup import set_up
 from tests.torture.plan import BROKERS
 
@@ -30,11 +32,13 @@ class Ground:
         self._home, self._say = home.resolve(), say
         embedded.reset(self._home, say=say)
         self.servers: Servers = embedded.up(self._home, brokers=BROKERS, say=say)
-        self._state = home_state.load(self._home)
+        state = home_state.load(self._home)
+        assert state
+        self._site = Site(self._home, state)
 
     def find(self, name: str) -> list[psutil.Process]:
         """Tell a server's process and its children; none if it does not run."""
-        server = process.find(each for each in self._daemons() if each.name == name).get(name)
+        server = process.find([self._part(name).daemon(self._home)]).get(name)
         return [server, *server.children(recursive=True)] if server else []
 
     def signal(self, name: str, number: signal.Signals) -> None:
@@ -63,14 +67,13 @@ class Ground:
 
     def start(self, name: str) -> None:
         """Start a server that does not run, and wait until it answers."""
-        assert self._state
         if self.find(name):
             return
-        (daemon,) = (each for each in self._daemons() if each.name == name)
-        command = set_up(self._home, self._state, [name], self._say)[name]
-        launched = Launched(daemon, command)
+        part = self._part(name)
+        set_up(self._site, [part], self._say)
+        launched = Launched(part.daemon(self._home), part.command(self._site))
         deadline = time.monotonic() + _START_SECONDS
-        while name == POSTGRES and not postgres_access.answers(self._home, self._state):
+        while name == POSTGRES and not part.answers(self._site):
             launched.check()
             assert time.monotonic() < deadline, f"{name} does not answer"
             time.sleep(_POLL_SECONDS)
@@ -89,5 +92,6 @@ class Ground:
         """Delete the data of servers that were stopped."""
         embedded.reset(self._home, say=self._say)
 
-    def _daemons(self) -> list[process.Daemon]:
-        return daemons(self._home, range(1, BROKERS + 1))
+    def _part(self, name: str) -> Part:
+        (found,) = (part for part in parts_of(self._site.state) if part.name == name)
+        return found

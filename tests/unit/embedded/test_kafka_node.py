@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harvest_dagster.embedded import kafka_node
+from harvest_dagster.embedded.home_state import HomeState
+from harvest_dagster.embedded.kafka_node import KafkaNode
+from harvest_dagster.embedded.part import Site
 
 
 @pytest.mark.parametrize(
@@ -21,5 +23,6 @@ def test_heap(
         monkeypatch.delenv("KAFKA_HEAP_OPTS", raising=False)
     else:
         monkeypatch.setenv("KAFKA_HEAP_OPTS", given)
-    command = kafka_node.command(tmp_path, 1, "java", tmp_path)
+    site = Site(tmp_path, HomeState(1, secure=False, ports={}))
+    command = KafkaNode(1).command(site)
     assert [each for each in command if each.startswith("-Xm")] == heap
