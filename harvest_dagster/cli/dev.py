@@ -16,11 +16,15 @@ from harvest_dagster.cli.demo_dagster import stop_dagster
 from harvest_dagster.cli.show import say
 from harvest_dagster.config import load_settings, names_own_servers
 from harvest_dagster.embedded import server_logs
+from harvest_dagster.embedded.added import OFFERED
 from harvest_dagster.embedded.interrupt import politely_ended
 from harvest_dagster.embedded.ports import HOST
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded import Server, Servers
+
+_OFFERED = "; ".join(f"{name}, {what}" for name, what in OFFERED.items())
+_SECRET = {"password", "secret_access_key"}
 
 
 def _say(line: str) -> None:
@@ -29,6 +33,10 @@ def _say(line: str) -> None:
 
 def _settled(_context: click.Context, _option: click.Parameter, home: Path | None) -> Path:
     return load_settings(home=home).home
+
+
+def _names(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> list[str]:
+    return [name.strip() for names in given for name in names.split(",")]
 
 
 _home = click.option(
@@ -54,26 +62,52 @@ def dev() -> None:
     default=None,
     help="Make both ask for TLS, and for passwords or certificates.",
 )
+@click.option(
+    "--with",
+    "parts",
+    metavar="NAME,...",
+    multiple=True,
+    callback=_names,
+    help=f"Add servers, downloaded the first time: {_OFFERED}.",
+)
+@click.option(
+    "--without",
+    metavar="NAME,...",
+    multiple=True,
+    callback=_names,
+    help="Stop servers that were added, and start them no more; their data stays.",
+)
 @click.option("--new-ports", is_flag=True, help="Restart the servers on other ports.")
 @_json
 def up(
-    *, home: Path, brokers: str | None, secure: bool | None, new_ports: bool, as_json: bool
+    *,
+    home: Path,
+    brokers: str | None,
+    secure: bool | None,
+    parts: list[str],
+    without: list[str],
+    new_ports: bool,
+    as_json: bool,
 ) -> None:
     """Start PostgreSQL and Kafka, and return when both answer.
 
     The first time this downloads Kafka (44 MB), and with --secure a PostgreSQL that speaks TLS
-    (15 MB), and sets both up. Run it again at any time: it starts what does not run. While the
-    servers run every other command finds them by itself.
+    (15 MB), and sets both up. Run it again at any time: it starts what does not run, also of what
+    --with added before. While the servers run every other command finds them by itself.
     """
     nodes = int(brokers) if brokers else None
-    servers = embedded.up(home, brokers=nodes, secure=secure, new_ports=new_ports, say=_say)
+    if without:
+        embedded.drop(home, without, say=_say)
+    servers = embedded.up(
+        home, brokers=nodes, secure=secure, new_ports=new_ports, parts=parts, say=_say
+    )
     _show(servers, as_json=as_json)
 
 
-@dev.command(short_help="Stop both, and Dagster if it runs; their data stays.")
+@dev.command(short_help="Stop all, and Dagster if it runs; their data stays.")
 @_home
 def down(*, home: Path) -> None:
-    """Stop both, and a Dagster that `harvest dev dagster` started; their data stays."""
+    """Stop all, and a Dagster that `harvest dev dagster` started; their data stays."""
     stop_dagster(home, _say)
     embedded.down(home, say=_say)
 
@@ -108,7 +142,7 @@ def logs(*, home: Path, name: str | None, follow: bool, lines: int) -> None:
 @_home
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def reset(*, home: Path, yes: bool) -> None:
-    """Stop both, and delete their data."""
+    """Stop all, and delete their data; what was added is forgotten."""
     if not yes:
         click.confirm(f"Delete all data of the servers in {home}?", abort=True, err=True)
     stop_dagster(home, _say)
@@ -174,6 +208,9 @@ def _show(servers: Servers | None, *, as_json: bool) -> None:
             click.echo(f"{server.name:12} {state:16} port {server.port}  log {server.log}")
         click.echo(f"\nPostgreSQL {re.sub(':[^:@]*@', ':***@', servers.postgres)}")
         click.echo(f"Kafka      {servers.kafka}")
+        for name, address in servers.parts.items():
+            shown = {key: "***" if key in _SECRET else value for key, value in address.items()}
+            click.echo(f"{name:10} {' '.join(f'{key}={value}' for key, value in shown.items())}")
 
 
 def _as_dict(servers: Servers | None) -> dict[str, Any]:
@@ -183,6 +220,7 @@ def _as_dict(servers: Servers | None) -> dict[str, Any]:
         "kafka": servers.kafka if servers else None,
         "kafka_config": servers.kafka_config if servers else {},
         "mtls": asdict(servers.mtls) if servers and servers.mtls else None,
+        "parts": servers.parts if servers else {},
         "servers": [_as_row(server) for server in servers.each] if servers else [],
     }
 

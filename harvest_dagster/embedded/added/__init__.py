@@ -13,7 +13,10 @@ from harvest_dagster.errors import EmbeddedError
 if TYPE_CHECKING:
     from harvest_dagster.embedded.part import AddedPart
 
-OFFERED: dict[str, str] = {}
+OFFERED = {
+    "s3": "an S3 store, SeaweedFS 4.48 (48 MB)",
+    "mariadb": "MariaDB 11.4 with its binlog (149 MB)",
+}
 """What each is, and how much is downloaded for it the first time."""
 
 

@@ -8,10 +8,13 @@ import psutil
 import pytest
 
 from harvest_dagster import embedded
+from tests.support.added_parts import bucket, mariadb, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+__all__ = ["bucket", "mariadb", "with_parts"]
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from harvest_dagster.embedded import Servers
+from tests.support.added_parts import with_parts
 from tests.support.place import place
 from tests.support.roles import roles
 from tests.support.running import start_harvest, start_tour
 from tests.support.secure import Secure, database_of, start
 from tests.support.servers import SECURE_HOME
 
-__all__ = ["place", "roles", "start_harvest", "start_tour"]
+__all__ = ["place", "roles", "start_harvest", "start_tour", "with_parts"]
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ def test_keys_are_the_owners_alone(secure: Secure) -> None:
     assert runs_as != 0
 
 
-@pytest.mark.parametrize("home", ["servers", "secure_servers"])
+@pytest.mark.parametrize("home", ["with_parts", "secure_servers"])
 def test_all_listen_on_loopback(home: str, request: pytest.FixtureRequest) -> None:
     """No server of a home can be reached from another machine."""
     servers: Servers = request.getfixturevalue(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def test_a_state_is_read_as_it_was_saved(tmp_path: Path) -> None:
     """Nothing is lost, and only the owner reads it."""
     saved = home_state.HomeState(3, secure=True, ports=home_state.choose_ports(3))
+    saved = home_state.with_parts(saved, ["s3", "mariadb"])
     home_state.save(tmp_path, saved)
     assert home_state.load(tmp_path) == saved
     assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
@@ -51,6 +53,38 @@ def test_a_secure_home_of_another_version_is_refused(
             else nullcontext()
         ):
             home_state.load(tmp_path)
+
+
+def test_parts_come_and_go_with_ports_of_their_own() -> None:
+    """What is there keeps its ports; nobody's port is another's; new ports are for all."""
+    state = home_state.HomeState(1, secure=True, ports=home_state.choose_ports(1))
+    with_s3 = home_state.with_parts(state, ["s3"])
+    both = home_state.with_parts(with_s3, ["mariadb", "s3"])
+    assert both.parts["s3"] == with_s3.parts["s3"]
+    used = [*both.ports.values(), *both.parts["s3"].values(), *both.parts["mariadb"].values()]
+    assert len(set(used)) == len(used)
+    moved = home_state.with_new_ports(both)
+    assert moved.parts.keys() == both.parts.keys()
+    assert moved.parts["s3"] != both.parts["s3"]
+    assert home_state.without_parts(both, ["mariadb"]) == with_s3
+
+
+def test_a_state_from_before_there_were_parts_is_read(tmp_path: Path) -> None:
+    """It has none."""
+    home_state.save(tmp_path, home_state.HomeState(1, secure=False, ports={}))
+    written = json.loads((tmp_path / "state.json").read_text())
+    del written["parts"]
+    (tmp_path / "state.json").write_text(json.dumps(written))
+    known = home_state.load(tmp_path)
+    assert known
+    assert known.parts == {}
+
+
+def test_a_port_that_is_taken_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not run just now keeps its port."""
+    monkeypatch.setattr(ports, "CHOICE", range(20_000, 20_004))
+    monkeypatch.setattr(ports, "is_free", lambda _port: True)
+    assert set(ports.choose("ab", taken=[20_001, 20_003]).values()) == {20_000, 20_002}
 
 
 def test_a_secret_is_not_shown() -> None:
