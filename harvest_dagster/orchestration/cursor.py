@@ -3,8 +3,8 @@
 rate             what was done in the last minute, a second; a tick's own would jump
 still seconds    for how long something waits and nothing is done
 
-Dagster shows the cursor with each tick: first what the tick saw, as a sentence, and in a line of
-its own what we remember, packed, since it is for nobody's eyes.
+Dagster shows the cursor with each tick: first what the tick saw, as a sentence, and in lines of
+their own what we remember, packed, since it is for nobody's eyes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from textwrap import wrap
 from zlib import compress, decompress
 
 from pydantic import BaseModel, Field
@@ -19,6 +20,8 @@ from pydantic import BaseModel, Field
 _LEAST_SECONDS = 1.0
 """Of a tick that comes so soon after another, as of one that is previewed, no rate is taken."""
 _MINUTE = 60.0
+_LINE = 120
+"""Characters: a longer line makes Dagster's page wider than the screen."""
 
 
 class Cursor(BaseModel):
@@ -44,9 +47,9 @@ class Cursor(BaseModel):
     @classmethod
     def read(cls, text: str | None) -> Cursor:
         """Read it back; what another version of us wrote counts as nothing."""
-        saw, _, packed = (text or "").rpartition("\n")
+        saw, *packed = (text or "").split("\n")
         try:
-            found = cls.model_validate_json(decompress(b64decode(packed, validate=True)))
+            found = cls.model_validate_json(decompress(b64decode("".join(packed), validate=True)))
         except (ValueError, zlib.error):
             return cls()
         found.saw = saw
@@ -55,7 +58,8 @@ class Cursor(BaseModel):
     def write(self) -> str:
         """Return it as Dagster keeps it."""
         remembered = self.model_dump_json(exclude={"saw"}, exclude_defaults=True)
-        return f"{self.saw}\n{b64encode(compress(remembered.encode())).decode()}"
+        packed = b64encode(compress(remembered.encode())).decode()
+        return "\n".join([self.saw, *wrap(packed, _LINE)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,8 @@ def _verb_job(names: Names, verb: Verb) -> dg.JobDefinition:
         description=verb.says,
         executor_def=dg.in_process_executor,
         tags={OUTBOX_TAG: names.key, **NO_RETRY},
+        # What the Launchpad shows: all options, and none of the resources', which were set in code.
+        config={"ops": {op_name(names, verb.name): {"config": verb.options().model_dump()}}},
     )
     def job() -> None:
         op()

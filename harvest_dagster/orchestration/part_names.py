@@ -11,12 +11,12 @@ from harvest_dagster.errors import ConfigError
 from harvest_dagster.orchestration.translator import HarvestTranslator
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-OUTBOX_TAG, EPOCH_TAG = "harvest/name", "harvest/epoch"
+OUTBOX_TAG, SHARD_TAG = "harvest/name", "harvest/shard"
 """The tags of a run that people see."""
-TABLE_TAG, SHARD_TAG, HOLDER_TAG = (
+TABLE_TAG, HOLDER_TAG, EPOCH_TAG = (
     ".dagster/harvest_table",
-    ".dagster/harvest_shard",
     ".dagster/harvest_holder",
+    ".dagster/harvest_epoch",
 )
 """Tags by which we find runs; Dagster's pages leave out what begins so."""
 NO_RETRY = {"dagster/max_retries": "0"}

@@ -44,6 +44,16 @@ def test_every_field_has_a_default_and_a_description(job: dg.JobDefinition) -> N
         assert (field.is_required, bool(field.description)) == (False, True)
 
 
+@pytest.mark.parametrize("job", operator_jobs(Names("shop")), ids=lambda job: job.name)
+def test_the_launchpad_shows_the_options_and_nothing_else(job: dg.JobDefinition) -> None:
+    """All of them are filled in, also those that are null; resources were set in code."""
+    (node,) = job.graph.nodes
+    fields = node.definition.config_schema.config_type.fields  # type: ignore[union-attr]
+    assert job.run_config is not None
+    assert [*job.run_config] == ["ops"]
+    assert {*job.run_config["ops"][node.name]["config"]} == {*fields}
+
+
 @pytest.mark.parametrize(
     ("verb", "config"),
     [

@@ -13,6 +13,7 @@ from dagster import DagsterEvent, DagsterEventType, DagsterInstance, DagsterRunS
 from harvest_dagster.orchestration import harvest_definitions
 from harvest_dagster.orchestration.candidacy import Candidacy
 from harvest_dagster.orchestration.part_names import (
+    EPOCH_TAG,
     HOLDER_TAG,
     OUTBOX_TAG,
     SHARD_TAG,
@@ -84,7 +85,7 @@ def test_a_tour_is_started(instance: DagsterInstance) -> None:
     found = step(instance, tours=[])
     assert found.request is not None
     assert found.request.run_key == "harvest/0/7/first"
-    assert found.request.tags["harvest/epoch"] == "7"
+    assert found.request.tags[EPOCH_TAG] == "7"
     assert found.line == "leader, epoch 7, a tour is asked for"
 
 
@@ -133,7 +134,7 @@ def test_a_tour_whose_process_is_gone(instance: DagsterInstance) -> None:
 
 def test_a_tour_that_was_terminated_is_started_anew(instance: DagsterInstance) -> None:
     """Terminate restarts the tour; the sensor's toggle is what ends leadership."""
-    last = run(instance, DagsterRunStatus.CANCELED, **{"harvest/epoch": "7"})
+    last = run(instance, DagsterRunStatus.CANCELED, **{EPOCH_TAG: "7"})
     found = step(instance, tours=[tour(ended=True)])
     assert found.request is not None
     assert found.request.run_key == f"harvest/0/7/{last.run_id}"
@@ -207,7 +208,7 @@ def test_no_number_of_runs_keeps_another_from_starting(instance: DagsterInstance
         request = step(instance, tours=[]).request
         assert request is not None
         keys.add(request.run_key)
-        run(instance, DagsterRunStatus.CANCELED, **{"harvest/epoch": "7"})
+        run(instance, DagsterRunStatus.CANCELED, **{EPOCH_TAG: "7"})
     assert len(keys) == 12
 
 
