@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harvest_dagster.embedded.home_folder import make_private, write_private
-from harvest_dagster.embedded.ports import HOST
+from harvest_dagster.embedded.ports import HOST, is_free
 from harvest_dagster.embedded.process import Daemon
 from harvest_dagster.embedded.server_logs import log_of
 from harvest_dagster.embedded.wheel_program import Wheel, have_wheel, program_of
@@ -23,6 +23,7 @@ ACCESS_KEY = "harvest"
 REGION = "us-east-1"
 
 _ROLES = ("s3", "master", "volume", "filer")
+_SOCKETS = Path("/tmp")  # noqa: S108 - its choice
 _ASK_SECONDS = 5.0
 _SETTINGS = {
     "ip": HOST,
@@ -114,10 +115,13 @@ class S3Store:
         }
 
     def leftovers(self, state: HomeState) -> list[Path]:
-        """Return its sockets, whose place can't be chosen."""
-        ports = self.ports(state).values()
-        temporary = Path("/tmp")  # noqa: S108 - its choice
-        return [path for port in ports for path in temporary.glob(f"seaweedfs-*-{port}.sock")]
+        """Return its sockets, whose place can't be chosen.
+
+        A port that is in use is another home's by now, and so are the sockets of that name, which a
+        SeaweedFS that runs can't do without.
+        """
+        ended = filter(is_free, self.ports(state).values())
+        return [path for port in ended for path in _SOCKETS.glob(f"seaweedfs-*-{port}.sock")]
 
 
 PART: AddedPart = S3Store()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,17 @@ def test_status_shows_no_password(
     assert state.password not in shown + repr(servers)
     as_json = CliRunner().invoke(dev, ["status", "--json", "--home", str(tmp_path)]).stdout
     assert state.password in json.loads(as_json)["parts"][name].values()
+
+
+def test_the_sockets_of_another_home_stay() -> None:
+    """It may have a port that this one had, and can't do without its sockets."""
+    state = home_state.with_parts(home_state.HomeState(1, secure=False, ports={}), ["s3"])
+    port = state.parts["s3"]["s3"]
+    left = Path(f"/tmp/seaweedfs-test-{port}.sock")  # noqa: S108
+    left.touch()
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            assert load("s3").leftovers(state) == []
+        assert load("s3").leftovers(state) == [left]
+    finally:
+        left.unlink()
