@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harvest_dagster.clock import Deadline
@@ -12,8 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-STALL = 90.0
-REPORT = 2.0
+
+@dataclass(frozen=True)
+class Pace:
+    """How often it is looked at, and for how long it may stand still, in seconds."""
+
+    look: float = 2.0
+    stall: float = 90.0
+
+
+_PACE = Pace()
 
 
 def run(
@@ -22,6 +31,7 @@ def run(
     came: Callable[[], int],
     report: Callable[[], None],
     environment: Mapping[str, str] | None = None,
+    pace: Pace = _PACE,
 ) -> bool:
     """Return whether the program ended well; `came` returns the bytes that it has downloaded."""
     with (
@@ -31,7 +41,7 @@ def run(
         ) as program,
     ):
         try:
-            return _follow(program, came, report)
+            return _follow(program, came, report, pace)
         finally:
             program.kill()
 
@@ -46,13 +56,16 @@ def size(folder: Path, names: str) -> int:
 
 
 def _follow(
-    program: subprocess.Popen[bytes], came: Callable[[], int], report: Callable[[], None]
+    program: subprocess.Popen[bytes],
+    came: Callable[[], int],
+    report: Callable[[], None],
+    pace: Pace,
 ) -> bool:
-    stalled, seen = Deadline(STALL), 0
+    stalled, seen = Deadline(pace.stall), 0
     while not stalled.over:
         report()
         with suppress(subprocess.TimeoutExpired):
-            return program.wait(REPORT) == 0
+            return program.wait(pace.look) == 0
         if (present := came()) != seen:
-            seen, stalled = present, Deadline(STALL)
+            seen, stalled = present, Deadline(pace.stall)
     return False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import as_file, files
+from importlib.resources import as_file
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harvest_dagster.embedded import downloading
 from harvest_dagster.embedded.home_folder import make_private
+from harvest_dagster.embedded.known_sums import FOLDER
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 NAMES = "[artifact]-[revision](-[classifier]).[ext]"
-_FOLDER = files(__package__)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Module:
     name: str
     title: str
     machine: str = ""
-    folder: Traversable = _FOLDER
+    folder: Traversable = FOLDER
 
 
 def resolve(

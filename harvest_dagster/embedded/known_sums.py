@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-_FOLDER = files(__package__)
+FOLDER = files(__package__)
+"""Where these files are."""
 
 
-def read_sums(name: str, folder: Traversable = _FOLDER) -> dict[str, str]:
+def read_sums(name: str, folder: Traversable = FOLDER) -> dict[str, str]:
     """Return the SHA-256 of each file of a download, by the file's name."""
     listed = folder.joinpath(f"{name}.sha256").read_text(encoding="utf-8")
     return {file: digest for digest, file in map(str.split, listed.splitlines())}

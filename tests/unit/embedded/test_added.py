@@ -13,7 +13,6 @@ from harvest_dagster import embedded
 from harvest_dagster.cli.dev import dev
 from harvest_dagster.embedded import home_state
 from harvest_dagster.embedded.added import OFFERED, load
-from harvest_dagster.embedded.server_info import Servers
 from harvest_dagster.errors import EmbeddedError
 
 
@@ -44,24 +43,15 @@ def test_the_help_says_what_each_is_and_what_it_downloads() -> None:
 
 
 @pytest.mark.parametrize("name", OFFERED)
-def test_status_shows_no_password(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_shows_no_password(name: str, tmp_path: Path) -> None:
     """Only --json does."""
-    state = home_state.with_parts(home_state.HomeState(1, secure=False, ports={}), [name])
-    servers = Servers(
-        home=tmp_path,
-        postgres=f"postgresql://postgres:{state.password}@127.0.0.1:5000/harvest",
-        kafka_config={"bootstrap.servers": "a"},
-        each=(),
-        ready=False,
-        parts={name: load(name).address(state)},
-    )
-    monkeypatch.setattr(embedded, "status", lambda home: embedded.HomeStatus(home, servers))
+    plain = home_state.HomeState(1, secure=False, ports=home_state.choose_ports(1))
+    state = home_state.with_parts(plain, [name])
+    home_state.save(tmp_path, state)
     shown = CliRunner().invoke(dev, ["status", "--home", str(tmp_path)]).stdout
     assert str(state.parts[name][name]) in shown
     assert "***" in shown
-    assert state.password not in shown + repr(servers)
+    assert state.password not in shown + repr(embedded.status(tmp_path))
     as_json = CliRunner().invoke(dev, ["status", "--json", "--home", str(tmp_path)]).stdout
     assert state.password in json.loads(as_json)["parts"][name].values()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster.embedded import downloading
+from harvest_dagster.embedded.downloading import Pace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,18 +27,17 @@ def test_how_it_ends_is_returned(tmp_path: Path, code: int, *, well: bool) -> No
     assert told
 
 
-def test_it_ends_when_nothing_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_ends_when_nothing_comes(tmp_path: Path) -> None:
     """It may take as long as it likes while something comes."""
-    monkeypatch.setattr(downloading, "STALL", 0.2)
-    monkeypatch.setattr(downloading, "REPORT", 0.05)
     coming = iter(range(1, 21))
     told: list[int] = []
 
     def came() -> int:
         return next(coming, 20)
 
-    command = [sys.executable, "-c", HANGS]
-    assert not downloading.run(command, tmp_path / "log", came, lambda: told.append(1))
+    command, pace = [sys.executable, "-c", HANGS], Pace(look=0.05, stall=0.2)
+    log = tmp_path / "log"
+    assert not downloading.run(command, log, came, lambda: told.append(1), pace=pace)
     assert len(told) > 20
 
 
