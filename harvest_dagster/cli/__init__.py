@@ -20,6 +20,7 @@ from harvest_dagster.cli.reap import reap
 from harvest_dagster.cli.room_commands import groups
 from harvest_dagster.cli.stash import stash
 from harvest_dagster.cli.status import status
+from harvest_dagster.cli.topic import topic
 from harvest_dagster.errors import HarvestError
 from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import printable
@@ -59,7 +60,7 @@ def main() -> None:
     """
 
 
-for _command in (demo, dev, history, lease, parked, pump, reap, stash, status, *groups()):
+for _command in (demo, dev, history, lease, parked, pump, reap, stash, status, topic, *groups()):
     main.add_command(_command)
 
 

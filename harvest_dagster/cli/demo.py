@@ -13,7 +13,7 @@ import psycopg
 from harvest_dagster import embedded
 from harvest_dagster.cli.demo_dagster import TOPIC, can_show, show_in_dagster, stop_dagster
 from harvest_dagster.cli.shared_options import chosen, connected
-from harvest_dagster.cli.show import print_table
+from harvest_dagster.cli.show import print_table, this_command
 from harvest_dagster.config import load_settings, names_own_servers
 from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.outbox import Message, Outbox, stash
@@ -50,11 +50,10 @@ def demo(*, ui: bool) -> None:
         with connected(settings) as connection:
             _order_twice(connection, outbox)
         url = show_in_dagster(settings, outbox, _say, since) if ui else None
-    click.echo(
-        f"\nSee it in Dagster's UI: {url or '`harvest dev dagster`'}"
-        "\nLook around: `harvest status`, `harvest outbox stats`, `harvest dev psql`."
-        "\nStop: `harvest dev down`; the data stays."
-    )
+    harvest = this_command()
+    click.echo(f"\nSee it in Dagster's UI: {url or f'{harvest} dev dagster'}\nLook around:\n")
+    for words in ("status", f"topic read {TOPIC}", "dev psql", "dev down    # the data stays"):
+        click.echo(f"    {harvest} {words}")
 
 
 @contextmanager

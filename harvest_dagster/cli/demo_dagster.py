@@ -9,16 +9,15 @@ from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import click
-from confluent_kafka import Consumer, TopicPartition
 
 from harvest_dagster.cli.show import print_table
+from harvest_dagster.cli.topic import HEAD, cells
 from harvest_dagster.clock import Deadline
 from harvest_dagster.config import Settings
 from harvest_dagster.errors import EmbeddedError
-from harvest_dagster.kafka.settings import client_settings, make
+from harvest_dagster.kafka.newest import read_newest
 from harvest_dagster.outbox import Outbox
 from harvest_dagster.postgres.connect import connected
 from harvest_dagster.postgres.statements import statements
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 _SQL = statements("harvest_dagster.cli", "demo.sql")
 _ORDERS = {"ops": {"orders": {"config": {"count": 20, "customers": 5}}}}
 _WAIT_SECONDS, _POLL = 180.0, 0.5
-_KAFKA_SECONDS = 10.0
 _LAST = 2
 _SALES = ("till_orders", "till_payments", "clean_orders", "daily_sales", "large_orders")
 TOPIC, SALES_TOPIC = "orders", "daily-sales"
@@ -60,8 +58,9 @@ def show_in_dagster(
     say("waiting for the leader to mark, publish and purge")
     wait_for(lambda: not _waiting(settings, outbox), "the outbox to empty")
     click.echo("6/6  the newest messages in Kafka, as a consumer reads what was committed")
-    newest = [*_newest(settings, TOPIC), *_newest(settings, SALES_TOPIC)]
-    print_table(("topic", "partition", "offset", "key", "value"), newest)
+    kafka = settings.kafka_config()
+    newest = [one for topic in (TOPIC, SALES_TOPIC) for one in read_newest(kafka, topic, _LAST)]
+    print_table(HEAD, [cells(message) for message in newest])
     return shown.url
 
 
@@ -110,35 +109,3 @@ def wait_for(true: Callable[[], bool], what: str, seconds: float = _WAIT_SECONDS
                 f"gave up after {seconds:.0f} s waiting for {what}; see `harvest status`"
             )
         time.sleep(_POLL)
-
-
-def _newest(settings: Settings, topic: str) -> list[tuple[object, ...]]:
-    """Read the last messages of each partition of a topic."""
-    own = {"group.id": f"demo-{uuid4().hex}", "isolation.level": "read_committed"}
-    consumer: Consumer = make(Consumer, client_settings(settings.kafka_config(), own, {}))
-    try:
-        partitions = consumer.list_topics(topic, _KAFKA_SECONDS).topics[topic].partitions
-        ends = {
-            place: consumer.get_watermark_offsets(place, _KAFKA_SECONDS)
-            for place in (TopicPartition(topic, number) for number in partitions)
-        }
-        # The end of a transaction takes an offset too, so read one more than is shown.
-        consumer.assign(
-            [
-                TopicPartition(topic, place.partition, max(low, high - _LAST - 1))
-                for place, (low, high) in ends.items()
-            ]
-        )
-        found = consumer.consume(len(ends) * (_LAST + 1), timeout=2.0)
-    finally:
-        consumer.close()
-    rows = [
-        (m.topic(), m.partition(), m.offset(), _text(m.key()), _text(m.value()))
-        for m in found
-        if m.error() is None
-    ]
-    return sorted(rows, key=str)
-
-
-def _text(given: bytes | str | None) -> str:
-    return given.decode(errors="replace") if isinstance(given, bytes) else str(given)

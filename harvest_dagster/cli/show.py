@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -18,6 +21,14 @@ _KIB = 1024
 def say(line: str) -> None:
     """Print one line, whatever has come into it."""
     click.echo(printable(line))
+
+
+def this_command() -> str:
+    """Return how to call `harvest` from the working directory, as it was called this time."""
+    if shutil.which("harvest") is not None:
+        return "harvest"
+    beside = Path(sys.executable).parent / "harvest"
+    return os.path.relpath(beside) if beside.exists() else f"{sys.executable} -m harvest_dagster"
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

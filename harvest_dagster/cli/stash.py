@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TextIO
 
 import click
@@ -14,8 +15,13 @@ from harvest_dagster.cli.shared_options import (
     size_option,
 )
 from harvest_dagster.cli.show import CountLine
+from harvest_dagster.config import Settings
+from harvest_dagster.kafka.topics import missing
+from harvest_dagster.outbox import Message
 from harvest_dagster.outbox.stash_lines import stash_lines
-from harvest_dagster.text import counted
+from harvest_dagster.text import counted, printable
+
+_ASKED, _ASK_SECONDS = 20, 3.0
 
 
 @click.command(short_help="Stash messages, a JSON object a line: all or none.")
@@ -35,7 +41,25 @@ def stash(
     array of [key, value]; partition is optional. A bad line is named, and nothing is stashed.
     """  # noqa: D301 - click's mark for a block that is not to be wrapped
     settings, place = chosen(postgres, outbox, max_message_bytes)
-    line = CountLine("messages")
+    line, topics = CountLine("messages"), dict[str, None]()
+
+    def heard(message: Message) -> None:
+        line.add(1)
+        topics[message.topic] = None
+
     with connected(settings) as connection:
-        count = stash_lines(connection, file, place, lambda: line.add(1))
+        count = stash_lines(connection, file, place, heard)
     click.echo(f"stashed {counted(count, 'message')} into {place.table}")
+    _warn_of_missing(settings, [*topics][:_ASKED])
+
+
+def _warn_of_missing(settings: Settings, topics: Sequence[str]) -> None:
+    """Say which topics are not there, if Kafka is known: their messages wait until they are."""
+    if not settings.kafka.get("bootstrap.servers"):
+        return
+    for topic in missing(settings.kafka_config(), topics, within_seconds=_ASK_SECONDS):
+        click.echo(
+            f"warning: there is no topic {printable(topic)}: its messages wait for it; make it with"
+            f" `harvest topic create {printable(topic)}`",
+            err=True,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError as ErrorCode
@@ -41,6 +41,17 @@ def ensure_topic(
             f" add some with `{kafka.command(topic, partitions, '--alter')}`, or name another topic"
         )
     return created
+
+
+def missing(
+    config: Mapping[str, object], topics: Iterable[str], *, within_seconds: float
+) -> list[str]:
+    """Return which topics are not there, without making them; none where Kafka can't be asked."""
+    try:
+        kafka = _Cluster(config, within_seconds)
+        return [topic for topic in topics if kafka.width(topic) is None]
+    except KafkaError:
+        return []
 
 
 class _Cluster:

@@ -20,7 +20,7 @@ def stash_lines(
     connection: psycopg.Connection[Any],
     lines: Iterable[str],
     outbox: Outbox,
-    on_message: Callable[[], object] = lambda: None,
+    on_message: Callable[[Message], object] = lambda _message: None,
 ) -> int:
     """Stash the messages of all lines in the caller's transaction; return how many."""
     reader = LineReader(lines)
@@ -65,9 +65,11 @@ def bad_lines(
             yield _undecoded(reader, error)
 
 
-def _announced(messages: Iterable[Message], on_message: Callable[[], object]) -> Iterator[Message]:
+def _announced(
+    messages: Iterable[Message], on_message: Callable[[Message], object]
+) -> Iterator[Message]:
     for message in messages:
-        on_message()
+        on_message(message)
         yield message
 
 
