@@ -22,7 +22,7 @@ def topic() -> None:
     """Make a topic, and read what is in it: in the Kafka of the settings (HARVEST_KAFKA)."""
 
 
-@topic.command()
+@topic.command(short_help="Create a topic, unless it is there.")
 @click.argument("name")
 @click.option(
     "--partitions",
@@ -41,7 +41,7 @@ def create(name: str, partitions: int) -> None:
     say(f"created {name} ({partly})" if created else f"{name} is there already, unchanged")
 
 
-@topic.command()
+@topic.command(short_help="Print the last messages of a topic.")
 @click.argument("name")
 @click.option(
     "--last",

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError as ErrorCode
 
 from harvest_dagster.clock import now
 from harvest_dagster.election.settings import CandidateSettings
-from harvest_dagster.kafka.refusals import is_refusal, is_silence, unreachable
+from harvest_dagster.kafka.refusals import unreachable
 from harvest_dagster.kafka.settings import client_settings, make
 
 _LOGGER = logging.getLogger("harvest_dagster.election")
@@ -103,14 +103,12 @@ class Group:
         return asked_at
 
     def trouble(self) -> str | None:
-        """Return why Kafka can't be reached, where no broker answers, or one does not let us in.
+        """Return why Kafka can't be reached, if anything was wrong with a connection lately.
 
-        The client says that once, and never that it is over: whoever is proved to be right again
-        says so to `reached`.
+        It may be that of one broker of many, and the client never says that it is over. So ask
+        whether Kafka `answers`; once it does, say so to `reached`.
         """
-        if any(is_silence(fault) or is_refusal(fault) for fault in self._faults):
-            return unreachable(self._servers, self._faults)
-        return None
+        return unreachable(self._servers, self._faults) if self._faults else None
 
     def reached(self) -> None:
         """Forget what was said of the connections: Kafka has answered."""

@@ -27,6 +27,8 @@ from harvest_dagster.postgres.connect import UNAVAILABLE
 _POLL_SECONDS = 0.1
 _ANSWER_SECONDS = 0.01
 _RETRY_SECONDS = 0.05
+_SILENT_SECONDS = 1.0
+"""A proof is answered within milliseconds: after so long Kafka does not answer."""
 _DRAIN_POLL_SECONDS = 0.02
 
 STOPPED = "the candidate stops"
@@ -96,11 +98,17 @@ class Standing:
 
     def _hear(self) -> None:
         """Report that Kafka can't be reached, or that it can be again; a leader has its proofs."""
-        trouble = self._group.trouble()
-        if trouble is not None and not self._group.owned and self._group.answers():
-            self._reached()
-        elif trouble is not None:
+        trouble, asked_at = self._group.trouble(), self._group.asked_at
+        if trouble is None:
+            return
+        if self._group.owned:
+            unanswered = asked_at is not None and now() - asked_at > _SILENT_SECONDS
+        else:
+            unanswered = not self._group.answers()
+        if unanswered:
             self._trouble.report("kafka", trouble)
+        elif not self._group.owned:
+            self._reached()
 
     def _reached(self) -> None:
         self._group.reached()

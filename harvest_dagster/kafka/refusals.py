@@ -43,7 +43,7 @@ def explained(error: KafkaError | KafkaException) -> str:
 def unreachable(servers: str, faults: Sequence[KafkaError], said: str = "") -> str:
     """Return, of what a client heard of its connections, why Kafka can't be used, in a line."""
     telling = [fault for fault in faults if not is_silence(fault)]
-    cause = said if not telling else explained(telling[-1])
+    cause = explained(telling[-1]) if telling else said or explained(faults[-1])
     if any(map(is_refusal, faults)):
         return f"Kafka can't be used at bootstrap.servers={servers}: {cause}"
     return (
