@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,9 +69,10 @@ def pump(
     with connected(settings) as connection, _said_if_interrupted(line):
         for first in range(0, records, step):
             messages = _messages(range(first, min(first + step, records)), keys, topic, size)
-            stashed = stash_messages(connection, messages, outbox=place)
-            connection.commit()
-            line.add(stashed)
+            with _finished_first():
+                stashed = stash_messages(connection, messages, outbox=place)
+                connection.commit()
+                line.add(stashed)
             if rate:
                 time.sleep(max(0.0, start + line.count / rate - time.monotonic()))
     click.echo(f"{line.line()} into {place.table}")
@@ -83,6 +85,24 @@ def _said_if_interrupted(line: CountLine) -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo(f"{line.line()}: these stay", err=True)
         raise
+
+
+@contextmanager
+def _finished_first() -> Iterator[None]:
+    """Finish what is begun before Ctrl-C takes effect, or it isn't known what stays; twice: end."""
+    came: list[int] = []
+
+    def hear(number: int, _frame: object) -> None:
+        signal.signal(number, signal.default_int_handler)
+        came.append(number)
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _batch(rate: float | None) -> int:
