@@ -7,7 +7,6 @@ that line too, and the next tick tries again.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dagster as dg
@@ -83,6 +82,7 @@ def _blind(
     """Say what can't be reached, and that nothing is known to be well until it can."""
     reporter = Reporter(names, room, Cursor.read(context.cursor), time.time())
     events = [*reporter.checks([*blind(room, said)])]
+    _log_news(context, reporter)
     return dg.SensorResult(skip_reason=said, cursor=reporter.said(said), asset_events=events)
 
 
@@ -98,10 +98,18 @@ def _tick(
     supervisor = Supervisor(context.instance, names, candidacy, status, op, reporter.now)
     steps = [supervisor.step(shard) for shard in range(led.candidate.shards)]
     line = line_of_tick(steps, room.about(status), candidacy.troubles)
-    # Dagster keeps a file for each tick that logs anything: most have nothing to say but the line.
+    events += more(led, reporter)
+    _log_news(context, reporter)
+    return _result(line, steps, events, reporter)
+
+
+def _log_news(context: dg.SensorEvaluationContext, reporter: Reporter) -> None:
+    """Log what happened since the last tick.
+
+    Dagster keeps a file for each tick that logs anything: most have nothing to say but the line.
+    """
     for happened in reporter.happened:
         context.log.info(happened)
-    return _result(line, steps, [*chain(events, more(led, reporter))], reporter)
 
 
 def _seen(room: Room, led: Led, reporter: Reporter) -> tuple[WorkStatus, list[AssetEvent]]:

@@ -120,9 +120,13 @@ def test_a_missing_table(place: Place, instance: dg.DagsterInstance) -> None:
     ids=["table", "schema"],
 )
 def test_checks_of_what_is_gone(
-    place: Place, instance: dg.DagsterInstance, breaks: str, mends: str
+    place: Place,
+    instance: dg.DagsterInstance,
+    breaks: str,
+    mends: str,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """No check stays green when nothing can be seen; all of them turn green again."""
+    """No check stays green when nothing can be seen, as the log says; all turn green again."""
     harvest = resource(place)
     with leading(harvest, instance):
         until(lambda: all(judged(ticked(harvest, instance)).values()), what="all are green")
@@ -131,6 +135,7 @@ def test_checks_of_what_is_gone(
         gone = ticked(harvest, instance, cursor=well)
         place.rows(mends)
         assert gone.skip_message
+        assert "one_leader is red: it can't be told" in capfd.readouterr().err
         assert set(judged(gone).values()) == {False}
         assert judged(gone).keys() == judged(ticked(harvest, instance)).keys()
         again = ticked(harvest, instance, cursor=gone.cursor)
