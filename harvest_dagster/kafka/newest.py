@@ -70,17 +70,19 @@ def _read(consumer: Consumer, topic: str, most: int) -> list[Read]:
     while lacking:
         begins = {number: max(ends[number][0], ends[number][1] - back) for number in lacking}
         consumer.assign([TopicPartition(topic, *begin) for begin in begins.items()])
-        each |= _to_their_ends(consumer, len(lacking))
+        each |= _to_their_ends(consumer, topic, len(lacking))
         is_all = {n for n in lacking if begins[n] == ends[n][0] or back >= _FARTHEST}
         lacking = [n for n in lacking if len(each.get(n, ())) < most and n not in is_all]
         back *= _FURTHER
     return [one for number in ends for one in each.get(number, [])[-most:]]
 
 
-def _to_their_ends(consumer: Consumer, partitions: int) -> dict[int, list[Read]]:
+def _to_their_ends(consumer: Consumer, topic: str, partitions: int) -> dict[int, list[Read]]:
     each: dict[int, list[Read]] = {}
     at_end, silent = set[int](), Deadline(_ASK_SECONDS)
-    while len(at_end) < partitions and not silent.over:
+    while len(at_end) < partitions:
+        if silent.over:
+            raise KafkaError(f"the topic {topic} could not be read to its end: Kafka fell silent")
         for message in consumer.consume(1000, _POLL_SECONDS):
             silent = Deadline(_ASK_SECONDS)
             number = _partition(message)
