@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from harvest_dagster.errors import HarvestError
 from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import printable
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _INTERRUPTED = 130
 
 
@@ -43,8 +45,10 @@ class _CommandLine(click.Group):
             _write_no_more()
             sys.exit(1)
         except OSError as error:
+            if error.errno not in _FULL or error.filename:
+                raise
             _write_no_more()
-            _fail(f"{error.filename or 'the output'}: {error.strerror or error}")
+            _fail(f"the output: {error.strerror}")
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(_INTERRUPTED)
