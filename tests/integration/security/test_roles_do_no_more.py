@@ -86,7 +86,7 @@ def test_nothing_more(roles: Roles, who: str) -> None:
 
 
 def may(connection: psycopg.Connection[Any], statement: str) -> bool:
-    """Tell whether a role has what a statement takes."""
+    """Return whether a role has what a statement takes."""
     try:
         connection.execute(statement)
     except psycopg.errors.InsufficientPrivilege:
@@ -104,7 +104,7 @@ def test_nothing_that_is_not_granted(connection: psycopg.Connection[Any], roles:
 
 
 def named(connection: psycopg.Connection[Any], grant: Grant) -> tuple[str, str]:
-    """Tell what a grant is on, as the catalogue does, and the privilege."""
+    """Return what a grant is on, as the catalogue names it, and the privilege."""
     privilege, _, column = grant.privilege.partition(" (")
     kind, _, name = grant.on.rpartition(" ")
     cast = "regnamespace" if kind == "SCHEMA" else "regclass"
