@@ -178,7 +178,7 @@ class Delegate:
         while not self._ended.wait(_WATCH_SECONDS):
             asked_at = now()
             word = self._tell(connection, ended=False)
-            if word is None or word.holder != self.work.lease.holder:
+            if word is None or word.holder != self.work.lease.holder or word.expired:
                 self.work.abort()
                 return
             self._until = asked_at + word.expires_in_seconds - _MARGIN_SECONDS

@@ -61,6 +61,11 @@ class Word:
     holder: str
     expires_in_seconds: float
 
+    @property
+    def expired(self) -> bool:
+        """Return whether the lease has run out; one that has is not renewed."""
+        return self.expires_in_seconds <= 0
+
 
 def begin(connection: psycopg.Connection[Any], lease: Lease, tour: UUID, run: str) -> bool:
     """Write a tour down in the place of the last; return whether its epoch still holds."""

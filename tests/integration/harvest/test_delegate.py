@@ -123,6 +123,15 @@ def test_it_is_asked_to_drain(place: Place, begin: Begin) -> None:
     assert delegate.reason == "it hands over, to another leader or to its successor"
 
 
+def test_a_lease_that_runs_out(place: Place, begin: Begin) -> None:
+    """A tour that has nothing to do does not go on under it: it ends, as a busy one does."""
+    place.lease(ttl=5.0)
+    delegate = begin("run-1")
+    with pytest.raises(FencedError, match="the lease was lost"):
+        until(lambda: delegate.wait(0))
+    until(lambda: row(place).ended)
+
+
 def test_a_harvest_that_it_takes_over_from(
     place: Place, begin: Begin, start_harvest: StartHarvest
 ) -> None:
