@@ -15,6 +15,7 @@ from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import KafkaError
 from harvest_dagster.kafka.refusals import explained
 from harvest_dagster.kafka.settings import client_settings, make
+from harvest_dagster.kafka.topics import width
 
 _ASK_SECONDS = 10.0
 _FURTHER, _FARTHEST = 16, 1_000_000
@@ -39,6 +40,9 @@ def read_newest(config: Mapping[str, object], topic: str, most: int) -> list[Rea
 
     Raise a KafkaError where there is no such topic, or Kafka does not answer.
     """
+    partitions = width(config, topic, within_seconds=_ASK_SECONDS)
+    if partitions is None:
+        raise KafkaError(f"there is no topic {topic}: make it with `harvest topic create {topic}`")
     own = {
         "group.id": f"harvest-read-{uuid4().hex}",
         "isolation.level": "read_committed",
@@ -47,23 +51,16 @@ def read_newest(config: Mapping[str, object], topic: str, most: int) -> list[Rea
     }
     consumer: Consumer = make(Consumer, client_settings(config, own, {}))
     try:
-        return _read(consumer, topic, most)
+        return _read(consumer, topic, partitions, most)
     except KafkaException as error:
         raise KafkaError(f"the topic {topic} could not be read: {explained(error)}") from None
     finally:
         consumer.close()
 
 
-def _read(consumer: Consumer, topic: str, most: int) -> list[Read]:
-    found = consumer.list_topics(topic, _ASK_SECONDS).topics[topic]
-    if found.error is not None:
-        raise KafkaError(
-            f"there is no topic {topic}: make it with `harvest topic create {topic}`"
-            if not found.partitions
-            else f"the topic {topic} could not be read: {explained(found.error)}"
-        )
+def _read(consumer: Consumer, topic: str, partitions: int, most: int) -> list[Read]:
     ends: dict[int, tuple[int, int]] = {}
-    for number in sorted(found.partitions):
+    for number in range(partitions):
         ends[number] = consumer.get_watermark_offsets(TopicPartition(topic, number), _ASK_SECONDS)
     lacking, back, each = [*ends], 2 * most, dict[int, list[Read]]()
     # The marks of transactions, and what was aborted, have offsets too: who lacks looks further.

@@ -43,6 +43,11 @@ def ensure_topic(
     return created
 
 
+def width(config: Mapping[str, object], topic: str, *, within_seconds: float) -> int | None:
+    """Return how many partitions a topic has, and None where there is no such topic."""
+    return _Cluster(config, within_seconds).width(topic)
+
+
 def missing(
     config: Mapping[str, object], topics: Iterable[str], *, within_seconds: float
 ) -> list[str]:
@@ -61,7 +66,7 @@ class _Cluster:
         self._servers = str(config.get("bootstrap.servers", ""))
         self._deadline = Deadline(within_seconds)
         self._causes: list[Any] = []
-        extra = {"error_cb": self._causes.append}
+        extra = {"error_cb": self._causes.append, "log_level": 0}  # what it would log is heard
         self._admin: AdminClient = make(AdminClient, client_settings(config, extra, {}))
 
     def width(self, topic: str) -> int | None:

@@ -74,6 +74,15 @@ def test_a_topic_that_is_not_there(run: Run, name: str) -> None:
     assert [run("read", name) for _ in range(2)] == [(1, "", said)] * 2
 
 
+def test_kafka_that_is_not_there(harvest: Harvest, name: str) -> None:
+    """A line says what to check, and nothing else is said."""
+    done = harvest("topic", "read", name, HARVEST_KAFKA="127.0.0.1:1")
+    said = done.stderr
+    assert (done.returncode, done.stdout, said.count("\n")) == (1, "", 1)
+    assert said.startswith("harvest: Kafka can't be reached at bootstrap.servers=127.0.0.1:1: ")
+    assert said.endswith("check the address, and that Kafka runs\n")
+
+
 def test_stash_warns_of_a_topic_that_is_not_there(
     harvest: Harvest, servers: Servers, name: str
 ) -> None:
