@@ -2,7 +2,7 @@
 
     HarvestError
     ├── ConfigError       a setting is missing or wrong
-    ├── MessageError      a message that Kafka, or the outbox's table, could never take
+    ├── MessageError      a message that Kafka, or the outbox's table, could never take; no UUID
     ├── OutboxError       the outbox's table is missing, or is not as it must be
     ├── TransactionError  stash was called where no transaction of the caller's can be open
     ├── EmbeddedError     PostgreSQL or Kafka of this machine could not be set up or started
@@ -27,7 +27,7 @@ class ConfigError(HarvestError):
 
 
 class MessageError(HarvestError, ValueError):
-    """A message that could never be published; the message names field, value and limit."""
+    """A message that could never be published, or whose UUID is none; it names field and limit."""
 
 
 class OutboxError(HarvestError):
