@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 import click
-import psycopg
 
 from harvest_dagster.cli.shared_options import connected, json_option, postgres_option
 from harvest_dagster.cli.show import print_json, print_table, say
 from harvest_dagster.config import load_settings
-from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.ledger.words import LedName, names, other_word
+from harvest_dagster.ledger.words import LedName, names
 
 _NOBODY = "nobody"
 
@@ -35,15 +32,6 @@ def list_of(word: str) -> click.Command:
     short = f"Show each {word}, and who leads it."
     said = f"Show each {word} that has been led in this database, and who leads it now."
     return click.command("list", short_help=short, help=said)(act)
-
-
-def refuse_another(connection: psycopg.Connection[Any], name: str, word: str) -> None:
-    """Raise where a name is led as another word, and say which command shows it."""
-    if other := other_word(connection, name, word):
-        raise HarvestStateError(
-            f"{name} is led as {other}, and is no {word}: see `harvest {other} status --name"
-            f" {name}`"
-        )
 
 
 def _cells(found: LedName) -> tuple[object, ...]:

@@ -17,19 +17,20 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from harvest_dagster.cli.console import Form, logged
-from harvest_dagster.cli.led_names import list_of, refuse_another
+from harvest_dagster.cli.led_names import list_of
 from harvest_dagster.cli.live import LiveFigures
 from harvest_dagster.cli.run import Program, run, run_options
 from harvest_dagster.cli.shared_options import json_option, operator, postgres_option, with_options
 from harvest_dagster.cli.show import print_json, say
 from harvest_dagster.cli.status import print_work_status
 from harvest_dagster.config import load_settings
+from harvest_dagster.ledger.words import refuse_another
 from harvest_dagster.postgres.connect import connected
 from harvest_dagster.work.led import Led
 from harvest_dagster.work.room import Call, Room, Verb, rooms
 from harvest_dagster.work.runner import Runner
 from harvest_dagster.work.status import read_work_status
-from harvest_dagster.work.verbs import verbs_of
+from harvest_dagster.work.verbs import done, verbs_of
 
 _EVENTS = 5
 _Given = Mapping[str, Any]
@@ -92,7 +93,7 @@ def _verb(room: Room, verb: Verb) -> click.Command:
     def act(**given: object) -> None:
         led, options = _led(room, given), _model(verb.options, given)
         with connected(led.postgres_url, "command") as connection:
-            did = verb.act(Call(led, connection, operator(), say), options)
+            did = done(room, verb, Call(led, connection, operator(), say), options)
         for line in did.lines:
             say(line)
 

@@ -9,7 +9,6 @@ import click
 import psycopg
 
 from harvest_dagster.cli.history import print_events
-from harvest_dagster.cli.led_names import refuse_another
 from harvest_dagster.cli.shared_options import (
     chosen,
     connected,
@@ -27,7 +26,7 @@ from harvest_dagster.harvest.status import InFlight, ParkedCount, Status, read_h
 from harvest_dagster.ledger import lease as leases
 from harvest_dagster.ledger.candidates import CandidateRow
 from harvest_dagster.ledger.lease import LeaseRow
-from harvest_dagster.ledger.words import OUTBOX
+from harvest_dagster.ledger.words import OUTBOX, refuse_another
 from harvest_dagster.outbox.table import Outbox
 from harvest_dagster.text import ages, counted, printable
 from harvest_dagster.work import tours

@@ -95,4 +95,5 @@ STASH = Verb(
     " their numbers, and then nothing is stashed.",
     StashLines,
     _stash,
+    on_name=False,
 )

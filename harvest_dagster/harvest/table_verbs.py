@@ -84,6 +84,7 @@ CREATE_OUTBOX = Verb(
     " outbox table as it is.",
     CreateOutbox,
     _create,
+    on_name=False,
 )
 MIGRATE = Verb(
     "migrate",
@@ -91,4 +92,5 @@ MIGRATE = Verb(
     " it stands it only tells what it would do: set `dry_run: false` to have it done.",
     Migrate,
     _migrate,
+    on_name=False,
 )

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
+from harvest_dagster.errors import HarvestStateError
 from harvest_dagster.postgres.statements import statements
 
 _SQL = statements("harvest_dagster.ledger", "words.sql")
@@ -34,6 +35,15 @@ def other_word(connection: psycopg.Connection[Any], name: str, word: str) -> str
             _SQL["other_word"].text, {"name": name, "word": word}
         ).fetchone()
     return found
+
+
+def refuse_another(connection: psycopg.Connection[Any], name: str, word: str) -> None:
+    """Raise where a name is led as another word, and say which command shows it."""
+    if other := other_word(connection, name, word):
+        raise HarvestStateError(
+            f"{name} is led as {other}, and is no {word}: see `harvest {other} status --name"
+            f" {name}`"
+        )
 
 
 def names(connection: psycopg.Connection[Any], word: str) -> list[LedName]:

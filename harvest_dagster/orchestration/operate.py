@@ -21,7 +21,7 @@ from harvest_dagster.postgres.connect import Patience, connect
 from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import one_line, printable
 from harvest_dagster.work.room import Call, Did, Room, Verb
-from harvest_dagster.work.verbs import verbs_of
+from harvest_dagster.work.verbs import done, verbs_of
 
 _UNHURRIED = Patience(connect=3, lock=10, statement=0)
 """An operator can terminate what takes long; but who waits for a lock makes all wait behind him."""
@@ -29,7 +29,7 @@ _UNHURRIED = Patience(connect=3, lock=10, statement=0)
 
 def operator_jobs(names: Names, room: Room = ROOM) -> list[dg.JobDefinition]:
     """Make the operator's jobs of a harvest, or of whatever else a room leads."""
-    return [_verb_job(names, verb) for verb in verbs_of(room)]
+    return [_verb_job(names, room, verb) for verb in verbs_of(room)]
 
 
 def op_name(names: Names, verb: str) -> str:
@@ -48,7 +48,7 @@ def pasted(names: Names, room: Room, ids: str) -> dict[str, str]:
     }
 
 
-def _verb_job(names: Names, verb: Verb) -> dg.JobDefinition:
+def _verb_job(names: Names, room: Room, verb: Verb) -> dg.JobDefinition:
     @dg.op(
         name=op_name(names, verb.name),
         description=verb.says,
@@ -58,7 +58,7 @@ def _verb_job(names: Names, verb: Verb) -> dg.JobDefinition:
     )
     def op(context: dg.OpExecutionContext) -> None:
         with _explained(names):
-            did = _act(context, getattr(context.resources, names.key), verb)
+            did = _act(context, getattr(context.resources, names.key), room, verb)
         for line in did.lines:
             context.log.info(printable(line))
         context.add_output_metadata({"did": " ".join(did.lines), **as_metadata(did.facts)})
@@ -77,11 +77,11 @@ def _verb_job(names: Names, verb: Verb) -> dg.JobDefinition:
     return job
 
 
-def _act(context: dg.OpExecutionContext, resource: LedResource, verb: Verb) -> Did:
+def _act(context: dg.OpExecutionContext, resource: LedResource, room: Room, verb: Verb) -> Did:
     led, options = resource.led(), verb.options(**context.op_config)
     with connect(led.postgres_url, "operator", _UNHURRIED) as connection:
         call = Call(led, connection, f"Dagster run {context.run_id}", context.log.info)
-        return verb.act(call, options)
+        return done(room, verb, call, options)
 
 
 def _schema(options: type[BaseModel]) -> Any:  # noqa: ANN401 - Dagster's own

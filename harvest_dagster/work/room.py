@@ -91,6 +91,8 @@ class Verb:
     says: str
     options: type[BaseModel]
     act: Callable[[Call, Any], Did]
+    on_name: bool = True
+    """Whether it is done to a name that is led, and not to a table that nobody may have led yet."""
 
 
 def looked(connection: psycopg.Connection[Any], led: Led) -> WorkStatus:

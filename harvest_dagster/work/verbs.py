@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 from harvest_dagster.election import resign
 from harvest_dagster.election.resign import HandOver
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.work.room import Did, Room, Row, Verb
+from harvest_dagster.ledger.words import refuse_another
+from harvest_dagster.work.room import Call, Did, Room, Row, Verb
 
 
 class Resign(BaseModel):
@@ -54,6 +55,13 @@ RESIGN = Verb(
     Resign,
     lambda call, options: resigned(call.connection, call.led.name, options),
 )
+
+
+def done(room: Room, verb: Verb, call: Call, options: BaseModel) -> Did:
+    """Do what an operator asks for; raise where the name is led as another word than the room's."""
+    if verb.on_name:
+        refuse_another(call.connection, call.led.name, room.word)
+    return verb.act(call, options)
 
 
 def verbs_of(room: Room) -> tuple[Verb, ...]:

@@ -64,13 +64,18 @@ def test_status(run: Run) -> None:
     assert shown == {each: [] for each in ("leases", "candidates", "tours", "events")}
 
 
-def test_status_of_an_outbox(run: Run, connection: psycopg.Connection[Any]) -> None:
-    """A name that is led as another word is refused, with the command that shows it."""
+@pytest.mark.parametrize("words", [["status"], ["resign"], ["set", "--number", "7"]])
+def test_the_name_of_an_outbox(
+    run: Run, connection: psycopg.Connection[Any], words: list[str]
+) -> None:
+    """A name that is led as another word is refused, and nothing is done to it."""
     leases.acquire(connection, "orders", 0, "x", 60)
     connection.commit()
     said = "orders is led as outbox, and is no counter: see `harvest outbox status --name orders`"
-    refused = run("status", "--name", "orders")
+    refused = run(*words, "--name", "orders")
     assert (refused.exit_code, str(refused.exception)) == (1, said)
+    (lease,) = leases.read(connection, "orders")
+    assert not lease.resign
 
 
 def test_verb(run: Run, count: Callable[[], int]) -> None:

@@ -166,5 +166,5 @@ def test_a_missing_schema_is_told(place: Place, press: Press) -> None:
     """Without the schema harvest the job to press is named."""
     place.rows("DROP SCHEMA harvest CASCADE")
     said = why(press("requeue", all=True))
-    assert said.startswith('PostgreSQL: relation "harvest.parked" does not exist')
+    assert said.startswith('PostgreSQL: relation "harvest.lease" does not exist')
     assert said.endswith("; run shop_migrate, or shop_create_outbox first")
