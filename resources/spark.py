@@ -1,16 +1,11 @@
 """Spark: one session for all the assets of a run, which ends with the run."""
 
-import os
-import sys
-
 from dagster_pyspark import LazyPySparkResource
 
 from harvest_dagster.spark import java_options
 
-# What Spark runs Python with is this very Python, which has harvest_dagster.
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-
-# For a cluster give spark.master, or spark.remote for Spark Connect, and leave the hosts away.
+# For a cluster give spark.master, or spark.remote for Spark Connect, and leave the hosts away; and
+# set PYSPARK_PYTHON to the Python of its machines that has harvest_dagster.
 spark = LazyPySparkResource(
     spark_config={
         "spark.master": "local[2]",

@@ -9,8 +9,6 @@ and says nothing.
 
 from __future__ import annotations
 
-import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -31,7 +29,6 @@ def main() -> None:
 
 
 def _run(options: str) -> None:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         pyspark.sql.SparkSession.builder.master("local[1]")
         .config("spark.driver.extraJavaOptions", options)

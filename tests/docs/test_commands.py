@@ -18,6 +18,9 @@ from tests.support.pages import FENCE, PAGES, TUTORIAL
 from tests.support.paths import ROOT
 
 SAVED = re.compile(r"Save this as `(\w+\.py)`[^`]*^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+README = (ROOT / "README.md").read_text()
+SPEND = dict(SAVED.findall(README))
+"""What the README has a reader save: an asset with Spark."""
 CI_COMMANDS = {"make demo", "make test", "make down"}
 LEADER = """
 export HARVEST_OUTBOX=led
@@ -38,7 +41,7 @@ def blocks(language: str) -> list[Any]:
         pytest.param(text, id=f"{page.relative_to(ROOT).with_suffix('')}-{number}")
         for page in PAGES
         for number, (found, text) in enumerate(FENCE.findall(page.read_text()))
-        if found == language
+        if found == language and not any(name in text for name in SPEND)
     ]
 
 
@@ -75,6 +78,19 @@ def test_shell(text: str, environment: dict[str, str], tmp_path: Path) -> None:
     """A block of commands ends well, where the reader has what it is about."""
     prepared = "".join(made for words, made in PREPARED.items() if words in text)
     shell(prepared + text, environment, tmp_path)
+
+
+def test_spark(environment: dict[str, str], database: str, tmp_path: Path) -> None:
+    """The README's asset, saved as it stands, writes a day's row and message, and no day twice."""
+    (name,) = SPEND
+    (tmp_path / name).write_text(SPEND[name])
+    (commands,) = (text for lang, text in FENCE.findall(README) if lang == "sh" and name in text)
+    shell(commands * 2, environment, tmp_path)
+    with psycopg.connect(database) as connection:
+        rows = connection.execute("SELECT day::text, customer, cents FROM daily_spend").fetchall()
+        stashed = connection.execute("SELECT kafka_topic, kafka_key FROM outbox").fetchall()
+    assert rows == [("2026-11-01", "ada", 1250)]
+    assert stashed == [("daily-spend", b"ada")]
 
 
 def test_tutorial(environment: dict[str, str], servers: Servers, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +22,6 @@ LOCAL: dict[str, Any] = {
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark with several Python workers, whose tasks are tried twice."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2,2]").config(map=LOCAL)
     session = (
         builder.config("spark.ui.enabled", "false")

@@ -46,7 +46,6 @@ def driver(database: str, how: str = "transaction") -> Iterator[subprocess.Popen
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     ) as process:
         try:
             yield process

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -48,7 +47,6 @@ def test_no_password_in_sparks_ui(database: str, tmp_path: Path) -> None:
             stderr=output,
             check=True,
             text=True,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         ).stdout
     password = sa.make_url(database).password
     assert password
