@@ -3,7 +3,7 @@
 import dagster as dg
 
 from harvest_dagster.orchestration.checks import LedResource
-from harvest_dagster.orchestration.logbook import PRIORITY, TourConfig, explained, follow
+from harvest_dagster.orchestration.logbook import PRIORITY, TourConfig, explained, follow, shown
 from harvest_dagster.orchestration.part_names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.work.delegate import Delegate
 from harvest_dagster.work.described import did
@@ -35,6 +35,7 @@ def led_job(names: Names, room: Room) -> dg.JobDefinition:
         executor_def=dg.in_process_executor,
         description="One long run that works; the sensor starts it, and it ends in good order.",
         tags={OUTBOX_TAG: names.key, **PRIORITY, **NO_RETRY},
+        config=shown(WORK),
     )
     def tour() -> None:
         work.alias(WORK)()

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import dagster as dg
 import psycopg
@@ -44,6 +45,14 @@ class TourConfig(dg.Config):
     def until(self) -> Deadline:
         """Return when to end, counted from now."""
         return Deadline(math.inf if self.minutes is None else self.minutes * 60)
+
+
+def shown(op: str) -> dict[str, Any]:
+    """Return what the Launchpad of a tour's job shows: what its first op may be given.
+
+    Of the resources it shows nothing, which were set in code.
+    """
+    return {"ops": {op: {"config": TourConfig().model_dump()}}}
 
 
 def follow(

@@ -23,7 +23,7 @@ from harvest_dagster.harvest.heap import settle_heap
 from harvest_dagster.harvest.room import ROOM
 from harvest_dagster.harvest.status import read_status
 from harvest_dagster.harvest.trim import Trimmer
-from harvest_dagster.orchestration.logbook import PRIORITY, TourConfig, explained, follow
+from harvest_dagster.orchestration.logbook import PRIORITY, TourConfig, explained, follow, shown
 from harvest_dagster.orchestration.part_names import NO_RETRY, OUTBOX_TAG, Names
 from harvest_dagster.postgres.connect import connect
 from harvest_dagster.postgres.names import TableName
@@ -104,6 +104,7 @@ def tour_job(names: Names) -> dg.JobDefinition:
         executor_def=dg.in_process_executor,
         description="One long run that harvests; the sensor starts it, and it ends in good order.",
         tags={OUTBOX_TAG: names.key, **PRIORITY, **NO_RETRY},
+        config=shown("mark"),
     )
     def tour() -> None:
         # Ops of two harvests may not share a name, but each run's steps are called the same.

@@ -34,10 +34,10 @@ def test_the_location_loads(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def job(
+def location(
     database: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[dg.JobDefinition]:
-    """All of its assets, on this test's database and in its directory."""
+) -> Iterator[dg.Definitions]:
+    """What it defines, on this test's database and in its directory."""
     monkeypatch.syspath_prepend(str(ROOT))
     monkeypatch.setenv("HARVEST_POSTGRES", database)
     monkeypatch.setenv("HARVEST_KAFKA", servers.kafka)
@@ -45,15 +45,34 @@ def job(
         monkeypatch.delitem(sys.modules, name)  # so that the lake is in this test's directory
     from definitions import defs  # noqa: PLC0415 - its path is known from here on
 
-    yield defs.resolve_implicit_global_asset_job_def()
+    yield defs
     if session := SparkSession.getActiveSession():
         session.stop()
+
+
+@pytest.fixture
+def job(location: dg.Definitions) -> dg.JobDefinition:
+    """All of its assets."""
+    return location.resolve_implicit_global_asset_job_def()
 
 
 @pytest.fixture
 def instance(tmp_path: Path) -> dg.DagsterInstance:
     """An instance of Dagster's that keeps its files in this test's directory."""
     return dg.DagsterInstance.ephemeral(tempdir=str(tmp_path))
+
+
+def test_every_launchpad_shows_what_may_be_filled_in(location: dg.Definitions) -> None:
+    """Of no job does it show the resources, which were set in code."""
+    jobs = [job for job in location.get_repository_def().get_all_jobs() if not job.is_asset_job]
+    assert "harvest_tour" in {job.name for job in jobs}
+    for job in jobs:
+        assert job.run_config is not None
+        assert [*job.run_config] == ["ops"], job.name
+    tour = location.resolve_job_def("harvest_tour")
+    given = {"shard": 0, "minutes": None}
+    assert tour.run_config == {"ops": {"mark": {"config": given}}}
+    dg.validate_run_config(tour, tour.run_config)
 
 
 @pytest.mark.filterwarnings("ignore:InitResourceContext.dagster_run")  # Dagster's own use of it
