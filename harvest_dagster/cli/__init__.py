@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 import psycopg
 
+from harvest_dagster import ctrl_c
 from harvest_dagster.cli.demo import demo
 from harvest_dagster.cli.dev import dev
 from harvest_dagster.cli.history import history
@@ -27,7 +28,6 @@ from harvest_dagster.postgres.refusals import explained
 from harvest_dagster.text import printable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_INTERRUPTED = 130
 
 
 class _CommandLine(click.Group):
@@ -36,7 +36,8 @@ class _CommandLine(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         _have_streams()
         try:
-            return super().invoke(ctx)
+            with ctrl_c.raised():
+                return super().invoke(ctx)
         except HarvestError as error:
             _fail(str(error))
         except psycopg.Error as error:
@@ -51,7 +52,7 @@ class _CommandLine(click.Group):
             _fail(f"the output: {error.strerror}")
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
-            sys.exit(_INTERRUPTED)
+            sys.exit(ctrl_c.INTERRUPTED)
 
 
 @click.group(cls=_CommandLine, context_settings={"help_option_names": ["-h", "--help"]})

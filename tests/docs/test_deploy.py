@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import runpy
+import signal
 import sys
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -38,6 +40,15 @@ PROBES = [
 COMMANDS = {tuple(one["command"]) for one in (*COMPOSE.values(), *CONTAINERS, *PROBES)}
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Have Ctrl-C do afterwards what it did before: a command may have changed that."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("command", sorted(COMMANDS), ids=" ".join)
 def test_commands(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command is one that the image has, and takes these options."""

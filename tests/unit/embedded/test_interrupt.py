@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from harvest_dagster.embedded.interrupt import uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def handled_as_ever() -> Iterator[None]:
+    """Have Python's own handler here, where a session of Spark may have put one that it leaves."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_takes_effect_when_the_block_is_done() -> None:
