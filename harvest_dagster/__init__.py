@@ -5,8 +5,8 @@ What stands in `__all__` here, and of `harvest_dagster.harvest`, `.spark`, `.orc
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as a type checker knows it too; `typing` takes longer than all of this
 if TYPE_CHECKING:
     from harvest_dagster.config import Settings, load_settings
     from harvest_dagster.errors import (
