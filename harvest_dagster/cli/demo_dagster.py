@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SQL = statements("harvest_dagster.cli", "demo.sql")
 _ORDERS = {"ops": {"orders": {"config": {"count": 20, "customers": 5}}}}
-_WAIT_SECONDS, _POLL = 180.0, 0.5
+_WAIT_SECONDS, _POLL = 600.0, 0.5  # a busy machine takes minutes to start Spark
 _LAST = 2
 _SALES = ("till_orders", "till_payments", "clean_orders", "daily_sales", "large_orders")
 TOPIC, SALES_TOPIC = "orders", "daily-sales"
@@ -106,6 +106,7 @@ def wait_for(true: Callable[[], bool], what: str, seconds: float = _WAIT_SECONDS
     while not true():
         if deadline.over:
             raise EmbeddedError(
-                f"gave up after {seconds:.0f} s waiting for {what}; see `harvest status`"
+                f"gave up after {seconds:.0f} s waiting for {what}: is this machine busy? Dagster's"
+                " log, which is named above, says more"
             )
         time.sleep(_POLL)
