@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg import errors
 
+from harvest_dagster.errors import ConfigError
 from harvest_dagster.postgres.dsn import connection_string
+from harvest_dagster.postgres.pooled import refuse_shared
 from harvest_dagster.postgres.statements import statements
 
 _SQL = statements("harvest_dagster.postgres", "connect.sql")
@@ -40,6 +43,11 @@ class Patience:
     silent: int = 10
     lock: float | None = None
     statement: float | None = None
+
+    @property
+    def limits(self) -> bool:
+        """Whether it must be set for the session."""
+        return self.lock is not None or self.statement is not None
 
     @property
     def _settings(self) -> dict[str, str]:
@@ -70,16 +78,20 @@ def connect(
     So no lock outlives a statement, whatever becomes of this process in between. `by_index` is for
     statements that walk an outbox, past its dead rows.
     """
-    connection = psycopg.connect(
+    another = partial(
+        psycopg.connect,
         connection_string(url, patience._settings),  # noqa: SLF001 - of this module
         autocommit=True,
         application_name=f"harvest {purpose}".encode()[:_NAME_BYTES].decode(errors="ignore"),
         client_encoding="UTF8",  # in others not every text can be read
     )
+    connection = another()
     try:
-        _set_up(connection, patience, by_index=by_index)
+        if by_index or patience.limits:
+            refuse_shared(connection, another)
+            _set_up(connection, patience, by_index=by_index)
         connection.autocommit = autocommit
-    except psycopg.Error:
+    except (psycopg.Error, ConfigError):
         connection.close()
         raise
     return connection
@@ -93,9 +105,9 @@ def connected(url: str, purpose: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def _set_up(connection: psycopg.Connection[Any], patience: Patience, *, by_index: bool) -> None:
-    limits = {"lock": patience.lock, "statement": patience.statement}
-    if any(limit is not None for limit in limits.values()):
-        connection.execute(_SQL["patience"].text, {k: _ms(limit) for k, limit in limits.items()})
+    if patience.limits:
+        limits = {"lock": _ms(patience.lock), "statement": _ms(patience.statement)}
+        connection.execute(_SQL["patience"].text, limits)
     if by_index:
         connection.execute(_SQL["by_index"].text)
 
