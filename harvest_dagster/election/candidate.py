@@ -50,7 +50,8 @@ from harvest_dagster.election.standing import HANGS, RESIGNED, Standing
 from harvest_dagster.election.terms import Terms
 from harvest_dagster.election.trouble import Trouble
 from harvest_dagster.errors import HarvestStateError
-from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
+from harvest_dagster.kafka.refusals import UnreachableError
+from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.postgres.connect import UNAVAILABLE
 from harvest_dagster.postgres.refusals import explained
@@ -155,14 +156,9 @@ class Candidate:
         if not ready:
             self._stop.wait(_RETRY_SECONDS)
             return
-        standing = Standing(
-            self.settings,
-            self._terms,
-            self._dispatcher,
-            self._registry,
-            self._trouble,
-            self._presence,
-        )
+        standing = self._standing()
+        if standing is None:
+            return
         try:
             reason = standing.serve(self._stop)
         finally:
@@ -191,6 +187,21 @@ class Candidate:
             return False
         self._trouble.over("kafka")
         return True
+
+    def _standing(self) -> Standing | None:
+        """Begin to stand; return nothing if Kafka's client got no token just now."""
+        try:
+            return Standing(
+                self.settings,
+                self._terms,
+                self._dispatcher,
+                self._registry,
+                self._trouble,
+                self._presence,
+            )
+        except UnreachableError as error:
+            self._trouble.report("kafka", str(error))
+            return None
 
     def _abandon(self) -> None:
         """Take what is held away from a thread that hangs, and what it may yet acquire."""

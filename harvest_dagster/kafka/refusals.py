@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import KafkaError, KafkaException
 
+from harvest_dagster.errors import KafkaError as OurKafkaError
 from harvest_dagster.text import printable
 
 _AUTHENTICATION: int = KafkaError._AUTHENTICATION  # noqa: SLF001 - librdkafka's own codes begin with an underscore
@@ -14,7 +15,9 @@ _SSL: int = KafkaError._SSL  # noqa: SLF001
 _OF_TLS = "SSL routines"
 """What OpenSSL says begins so, in errors of any code."""
 _ADVICE = {
-    _AUTHENTICATION: "check sasl.mechanism, sasl.username and sasl.password",
+    _AUTHENTICATION: (
+        "check sasl.mechanism, sasl.username and sasl.password, or what gives the token"
+    ),
     _SSL: (
         "check ssl.ca.location, ssl.certificate.location and ssl.key.location, that no certificate"
         " has expired, and that the broker's has the name that bootstrap.servers has"
@@ -29,6 +32,10 @@ _ADVICE = {
         "grant it with kafka-acls.sh, as docs/how-to/security.md lists it",
     ),
 }
+
+
+class UnreachableError(OurKafkaError):
+    """Kafka could not be reached within the time given; it may be worth while to try again."""
 
 
 def explained(error: KafkaError | KafkaException) -> str:

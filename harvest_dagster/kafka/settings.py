@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from confluent_kafka import KafkaError as ErrorCode
 from confluent_kafka import KafkaException
 
 from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import ConfigError
 from harvest_dagster.kafka.client_logs import LOGGER
+from harvest_dagster.kafka.refusals import UnreachableError, explained
+from harvest_dagster.kafka.token_source import OAUTH_CB, token_source
 
 _SECRET = re.compile(
     r"password|passphrase|secret|jaas|credential|token(?!\.endpoint)|user\.info|[._](key|pem)$"
@@ -31,14 +34,20 @@ def client_settings(
             raise ConfigError(
                 f"kafka: {key} is {type(value).__name__}; give a string, a number, true or false"
             )
-    return {**base, "logger": LOGGER, **extra}
+    source = {OAUTH_CB: token_source(str(base[OAUTH_CB]))} if OAUTH_CB in base else {}
+    return {**base, **source, "logger": LOGGER, **extra}
 
 
 def make(kind: Callable[[dict[str, Any]], _Client], settings: dict[str, Any]) -> _Client:
-    """Make a client; what librdkafka can't read in its settings is told as a ConfigError."""
+    """Make a client; what librdkafka can't read in its settings is told as a ConfigError.
+
+    A client whose tokens come from Python waits for the first; without it, an UnreachableError.
+    """
     try:
         return kind(settings)
     except KafkaException as error:
+        if error.args[0].code() == ErrorCode.SASL_AUTHENTICATION_FAILED:
+            raise UnreachableError(f"Kafka's client got no token: {explained(error)}") from None
         raise ConfigError(f"kafka: {error.args[0].str()}") from None
     except (TypeError, ValueError) as error:
         raise ConfigError(f"kafka: {error}") from None

@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster.clock import Deadline
 from harvest_dagster.errors import KafkaError
-from harvest_dagster.kafka.refusals import explained, unreachable
+from harvest_dagster.kafka.refusals import UnreachableError, explained, unreachable
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.text import counted
 
@@ -21,10 +21,6 @@ _PAUSE_SECONDS = 0.2
 _CLUSTER_DEFAULT = -1
 _FORBIDDEN = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 _Answer = TypeVar("_Answer")
-
-
-class UnreachableError(KafkaError):
-    """Kafka could not be reached within the time given; it may be worth while to try again."""
 
 
 def ensure_topic(

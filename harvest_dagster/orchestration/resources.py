@@ -7,6 +7,7 @@ servers that `harvest dev up` has started. Every field may be an `EnvVar`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import dagster as dg
@@ -16,6 +17,7 @@ from pydantic import Field
 from harvest_dagster.config import KafkaConfig, load_settings
 from harvest_dagster.harvest.config import HarvestConfig, Limits
 from harvest_dagster.harvest.harvesting import Harvesting
+from harvest_dagster.kafka.refusals import UnreachableError
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.kafka.topics import ensure_topic
 from harvest_dagster.orchestration.fields import FIELDS, config_type, values_for, with_fields
@@ -78,12 +80,14 @@ class KafkaResource(dg.ConfigurableResource[None]):
     def check(self) -> None:
         """Raise a ConfigError for a setting that librdkafka does not know, or can't read.
 
-        A client is made for that; it has no brokers, so it calls nobody.
+        A client is made for that; it has no brokers, so it calls nobody but for a token, which may
+        be out of reach from here.
         """
         given = {**self.settings, **self.producer_settings}
         places = {"bootstrap.servers", "metadata.broker.list"}
         settings = {key: value for key, value in given.items() if key not in places}
-        make(Producer, client_settings(settings, {}, {}))
+        with suppress(UnreachableError):
+            make(Producer, client_settings(settings, {}, {}))
 
     def ensure_topic(self, topic: str, partitions: int = 4) -> bool:
         """Create a topic that is missing; return whether it was."""

@@ -8,7 +8,8 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
+from harvest_dagster.kafka.refusals import UnreachableError
+from harvest_dagster.kafka.topics import ensure_topic
 from tests.support.command import Harvest
 from tests.support.secure import EXPIRED, SOMEBODY, STRANGER, STRANGERS_CA, Secure
 
@@ -99,7 +100,7 @@ KAFKA: dict[str, tuple[str, dict[str, Any]]] = {
         {"ssl.certificate.location": STRANGER, "ssl.key.location": STRANGER},
     ),
 }
-SASL_ADVICE = "check sasl.mechanism, sasl.username and sasl.password"
+SASL_ADVICE = "check sasl.mechanism, sasl.username and sasl.password, or what gives the token"
 SSL_ADVICE = "check ssl.ca.location, ssl.certificate.location and ssl.key.location"
 
 

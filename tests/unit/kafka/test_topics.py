@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from harvest_dagster.kafka.topics import UnreachableError, ensure_topic
+from harvest_dagster.kafka.refusals import UnreachableError
+from harvest_dagster.kafka.topics import ensure_topic
 
 
 def test_an_address_that_is_wrong_is_named_with_its_cause() -> None:
