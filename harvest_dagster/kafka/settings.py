@@ -14,6 +14,7 @@ from harvest_dagster.errors import ConfigError
 from harvest_dagster.kafka.client_logs import LOGGER
 from harvest_dagster.kafka.refusals import UnreachableError, explained
 from harvest_dagster.kafka.token_source import OAUTH_CB, token_source
+from harvest_dagster.text import one_line
 
 _SECRET = re.compile(
     r"password|passphrase|secret|jaas|credential|token(?!\.endpoint)|user\.info|[._](key|pem)$"
@@ -49,8 +50,8 @@ def make(kind: Callable[[dict[str, Any]], _Client], settings: dict[str, Any]) ->
         if error.args[0].code() == ErrorCode.SASL_AUTHENTICATION_FAILED:
             raise UnreachableError(f"Kafka's client got no token: {explained(error)}") from None
         raise ConfigError(f"kafka: {error.args[0].str()}") from None
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"kafka: {error}") from None
+    except (TypeError, ValueError, ImportError) as error:  # the last for an extra of the client's
+        raise ConfigError(f"kafka: {one_line(error)}") from None
 
 
 def masked(settings: KafkaConfig) -> KafkaConfig:
