@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import time
 import tomllib
 import uuid
 from collections.abc import Callable
@@ -12,10 +13,15 @@ from typing import Any
 
 import dagster as dg
 import pytest
+import trustme
 import yaml
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
 
 from harvest_dagster.config import load_settings
 from harvest_dagster.harvest.reaper_yaml import load_reaper_yaml
+from harvest_dagster.kafka.settings import client_settings, make
+from harvest_dagster.postgres.dsn import connection_string
 from tests.support.pages import FENCE, PAGES
 from tests.support.paths import ROOT
 
@@ -90,6 +96,33 @@ def test_harvest_toml(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     settings = load_settings()
     assert settings.postgres_url() == shown["postgres"]
     assert settings.kafka_config() == shown["kafka"]
+
+
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Have what a block takes for granted: certificates, and modules that a page shows."""
+    authority = trustme.CA()
+    client = authority.issue_cert("harvester").private_key_and_cert_chain_pem.bytes()
+    for name in ("service.cert", "service.key"):
+        (tmp_path / name).write_bytes(client)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    page = (ROOT / "docs" / "how-to" / "managed-services.md").read_text()
+    (module,) = [text for language, text in FENCE.findall(page) if language == "python"]
+    (tmp_path / "msk_tokens.py").write_text(module)
+    return lambda text: text.replace("/etc/harvest/", f"{tmp_path}/")
+
+
+@pytest.mark.parametrize("kind", [Producer, Consumer, AdminClient])
+@pytest.mark.parametrize("at", TOMLS)
+def test_real_clients(at: str, kind: Any, own_files: Callable[[str], str]) -> None:
+    """Of each block real clients can be made: every name is known, and its value can be read."""
+    shown = tomllib.loads(own_files(TOMLS[at]))
+    assert connection_string(shown["postgres"])
+    settings = client_settings(shown["kafka"], {"group.id": "shop"}, {})
+    if "oauth_cb" in settings:  # its own would ask a cloud for the token
+        settings["oauth_cb"] = lambda _config: ("token", time.time() + 60)
+    make(kind, settings)
 
 
 def test_all_kinds_are_shown() -> None:

@@ -10,6 +10,7 @@ import pytest
 from harvest_dagster import ConfigError, Message, stash
 from harvest_dagster.harvest.harvest import Harvest
 from harvest_dagster.postgres.connect import connect
+from tests.support import parts
 from tests.support.account import judge, read
 from tests.support.command import Harvest as Command
 from tests.support.databases import Stashed
@@ -44,6 +45,15 @@ def test_a_large_stash_by_transaction(pooled: Pooled, stashed: Stashed) -> None:
     with psycopg.connect(pooled(BY_TRANSACTION), prepare_threshold=None) as connection:
         stash(connection, (Message("t", None, str(each)) for each in range(20_000)))
     assert len(stashed()) == 20_000
+
+
+def test_what_spark_writes_by_transaction(pooled: Pooled, stashed: Stashed) -> None:
+    """Tasks copy through it at once, and one transaction makes it all visible."""
+    planned = parts.plan(pooled(BY_TRANSACTION))
+    with ThreadPoolExecutor(2) as tasks:
+        done = tasks.map(lambda first: parts.stage(planned, first, 5000, 1), (0, 5000))
+        parts.finish(planned, *done)
+    assert len(stashed()) == 10_000
 
 
 def test_commands_by_transaction(pooled: Pooled, harvest: Command) -> None:
