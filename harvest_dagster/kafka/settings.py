@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError as ErrorCode
 from confluent_kafka import KafkaException
 
 from harvest_dagster.config import KafkaConfig
-from harvest_dagster.errors import ConfigError
+from harvest_dagster.errors import ConfigError, HarvestError
 from harvest_dagster.kafka.client_logs import LOGGER
 from harvest_dagster.kafka.refusals import UnreachableError, explained
 from harvest_dagster.kafka.token_source import OAUTH_CB, token_source
@@ -47,11 +47,19 @@ def make(kind: Callable[[dict[str, Any]], _Client], settings: dict[str, Any]) ->
     try:
         return kind(settings)
     except KafkaException as error:
-        if error.args[0].code() == ErrorCode.SASL_AUTHENTICATION_FAILED:
-            raise UnreachableError(f"Kafka's client got no token: {explained(error)}") from None
-        raise ConfigError(f"kafka: {error.args[0].str()}") from None
+        raise _refused(error) from None
+    except SystemError as error:  # as it gives up, the client calls `error_cb` with its error set
+        if not isinstance(error.__cause__, KafkaException):
+            raise
+        raise _refused(error.__cause__) from None
     except (TypeError, ValueError, ImportError) as error:  # the last for an extra of the client's
         raise ConfigError(f"kafka: {one_line(error)}") from None
+
+
+def _refused(error: KafkaException) -> HarvestError:
+    if error.args[0].code() == ErrorCode.SASL_AUTHENTICATION_FAILED:
+        return UnreachableError(f"Kafka's client got no token: {explained(error)}")
+    return ConfigError(f"kafka: {error.args[0].str()}")
 
 
 def masked(settings: KafkaConfig) -> KafkaConfig:

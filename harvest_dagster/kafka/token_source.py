@@ -19,6 +19,9 @@ OAUTH_CB = "oauth_cb"
 TokenSource = Callable[[str], tuple[str, float]]
 """It takes `sasl.oauthbearer.config`, and returns a token, and its end in seconds since 1970."""
 
+_ENDED = ("none", 0.0)
+"""librdkafka refuses a token that has ended, says so in its errors, and asks again in 10 s."""
+
 
 def token_source(module: str) -> TokenSource:
     """Return a module's function `oauth_cb`, which logs why it gave no token."""
@@ -43,8 +46,8 @@ def _logged(source: TokenSource, module: str) -> TokenSource:
     def give(config: str) -> tuple[str, float]:
         try:
             return source(config)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a client that gets any is never the same again
             LOGGER.error("%s of %s gave no token: %s", OAUTH_CB, module, one_line(error))
-            raise
+            return _ENDED
 
     return give

@@ -32,6 +32,15 @@ def oauth_cb(endpoint):
         said = json.load(answer)
     return said["access_token"], time.time() + said["expires_in"]
 """
+FALTERING = """
+calls = []
+
+def oauth_cb(endpoint):
+    calls.append(endpoint)
+    if len(calls) == 2:
+        raise OSError("no role yet")
+    return give(endpoint)
+"""
 Kafka = dict[str, Any]
 
 
@@ -88,6 +97,26 @@ def test_it_outlives_its_tokens(
     until(lambda: place.put(5) and time.time() > later, pause=0.2)
     place.drained()
     assert running.kinds().count("LeaderAcquired") == 1
+    judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
+
+
+def test_no_token_for_a_while(
+    oidc: Kafka,
+    own: Kafka,
+    database: str,
+    start_harvest: StartHarvest,
+    tmp_path: Path,
+) -> None:
+    """A candidate that gets no token when it stands says so, stands again, and leads."""
+    given = OWN % SECRET
+    source = given.replace("def oauth_cb", "def give") + FALTERING
+    (tmp_path / "faltering_tokens.py").write_text(source)
+    place = Place(database, oidc)
+    place.put(10)
+    running = start_harvest(place.config(base_kafka={**own, "oauth_cb": "faltering_tokens"}))
+    runner = running.harvest.runner
+    until(lambda: any("got no token" in trouble for trouble in runner.troubles))
+    place.drained()
     judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
 
 
