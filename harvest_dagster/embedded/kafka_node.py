@@ -40,9 +40,10 @@ _DATED = (
 
 @dataclass(frozen=True)
 class KafkaNode:
-    """One node of Kafka, by its number."""
+    """One node of Kafka, by its number, and the jars that it is run from."""
 
     number: int
+    jars: Module = JARS
 
     @property
     def name(self) -> str:
@@ -67,7 +68,7 @@ class KafkaNode:
 
     def have_programs(self, site: Site, say: Say) -> None:
         """Download Kafka's jars, if they are missing."""
-        have_jars(JARS, site.java, log_of(site.home, "download"), say)
+        have_jars(self.jars, site.java, log_of(site.home, "download"), say)
 
     def configure(self, site: Site) -> None:
         """Write the node's properties."""
@@ -85,7 +86,7 @@ class KafkaNode:
         arguments = self._folder(site.home) / "format.arguments"
         write_private(arguments, "\n".join(self._format(site)))
         made = subprocess.run(
-            [*_jvm(site.java), "kafka.tools.StorageTool", f"@{arguments}"],
+            [*self._jvm(site.java), "kafka.tools.StorageTool", f"@{arguments}"],
             capture_output=True,
             text=True,
             check=False,
@@ -103,7 +104,7 @@ class KafkaNode:
         ).split()  # the variable that Kafka's own script reads
         options = [*heap, "-XX:+ExitOnOutOfMemoryError", *(f"-D{each}" for each in _DATED)]
         crash = f"-XX:ErrorFile={log_of(site.home, f'{self.name}-crash')}"
-        return [*_jvm(site.java), *options, crash, MAIN, str(self._properties(site.home))]
+        return [*self._jvm(site.java), *options, crash, MAIN, str(self._properties(site.home))]
 
     def answers(self, site: Site) -> bool:
         """Return whether the node answers, and knows all the others."""
@@ -123,6 +124,9 @@ class KafkaNode:
         users = {ADMIN: state.admin_password, USER: state.password}
         scram = [f"{MECHANISM}=[name={name},password={word}]" for name, word in users.items()]
         return arguments + [part for user in scram for part in ("--add-scram", user)]
+
+    def _jvm(self, java: str) -> list[str]:
+        return [java, "-cp", f"{folder_of(self.jars)}/*", *(f"-D{each}" for each in _QUIET)]
 
     def _properties(self, home: Path) -> Path:
         return self._folder(home) / "server.properties"
@@ -159,7 +163,3 @@ def mtls_config(home: Path, state: HomeState) -> KafkaConfig:
 
 def _addresses(state: HomeState, door: str) -> str:
     return ",".join(f"{HOST}:{state.ports[f'{door}-{node}']}" for node in state.nodes)
-
-
-def _jvm(java: str) -> list[str]:
-    return [java, "-cp", f"{folder_of(JARS)}/*", *(f"-D{each}" for each in _QUIET)]

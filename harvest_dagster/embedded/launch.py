@@ -50,12 +50,12 @@ class Launched:
 
 
 class Launch:
-    """The start of one home's parts."""
+    """The start of one home's parts: those that its state has, or these."""
 
-    def __init__(self, site: Site, say: Say) -> None:
+    def __init__(self, site: Site, say: Say, parts: Sequence[Part] | None = None) -> None:
         self._site = site
         self._say = say
-        self._wanted = parts_of(site.state)
+        self._wanted = parts or parts_of(site.state)
         self._missing: dict[str, Daemon] = {}
         self._launched: dict[str, Launched] = {}
 

@@ -37,12 +37,17 @@ def have_tls_programs(java: str, log: Path, say: Callable[[str], None]) -> None:
 def have_build(build: Module, java: str, log: Path, say: Callable[[str], None]) -> Path:
     """Return the folder of a build's programs; download and unpack them first if need be."""
     have_unpacked(have_jars(build, java, log, say), _unpack, say)
-    return _programs_of(build)
+    return programs_of(build)
 
 
 def programs(*, secure: bool) -> Path:
     """Return the folder of the programs that a home's server is run by."""
-    return _programs_of(_build_here()) if secure else wheels_programs()
+    return programs_of(_build_here()) if secure else wheels_programs()
+
+
+def programs_of(build: Module) -> Path:
+    """Return the folder of a build's programs, once it was downloaded."""
+    return unpacked(folder_of(build)) / "bin"
 
 
 @cache
@@ -72,10 +77,6 @@ def tls_build(system: str, machine: str) -> Module:
 
 def _build_here() -> Module:
     return tls_build(platform.system(), platform.machine())
-
-
-def _programs_of(build: Module) -> Path:
-    return unpacked(folder_of(build)) / "bin"
 
 
 def _version(postgres: Path) -> str:

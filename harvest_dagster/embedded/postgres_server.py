@@ -1,18 +1,21 @@
-"""PostgreSQL 18: set up its data once, and say how it is run."""
+"""PostgreSQL: set up its data once, and say how it is run."""
 
 from __future__ import annotations
 
 import shutil
 import signal
 import subprocess
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from harvest_dagster.embedded import postgres_access
 from harvest_dagster.embedded.home_folder import write_private
 from harvest_dagster.embedded.owner import as_owner, give
 from harvest_dagster.embedded.postgres_programs import (
+    have_build,
     have_tls_programs,
     programs,
+    programs_of,
     wheels_programs,
 )
 from harvest_dagster.embedded.process import Daemon, environment
@@ -23,12 +26,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harvest_dagster.embedded.home_state import HomeState
+    from harvest_dagster.embedded.ivy import Module
     from harvest_dagster.embedded.part import Say, Site
 
 NAME = "postgres"
 
 # It logs this while the processes of a killed server have yet to notice its death.
 LINGERING = "shared memory block"
+
+# Text is in the order of its code points on any machine. PostgreSQL has this from 17 on.
+BUILTIN = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
 # No process can have this pid.
 NO_PID = 2**31 - 1
@@ -40,10 +47,13 @@ _SETTINGS = {
 }
 
 
+@dataclass(frozen=True)
 class PostgresServer:
-    """PostgreSQL."""
+    """PostgreSQL, by the programs that are a home's, or by those of a build that is named."""
 
-    name = NAME
+    name: ClassVar[str] = NAME
+    build: Module | None = None
+    locale: tuple[str, ...] = BUILTIN
 
     def ports(self, state: HomeState) -> dict[str, int]:
         """Return its one port."""
@@ -61,7 +71,9 @@ class PostgresServer:
 
     def have_programs(self, site: Site, say: Say) -> None:
         """Find those of the wheel; download those that speak TLS, for a secure home."""
-        if site.state.secure:
+        if self.build:
+            have_build(self.build, site.java, log_of(site.home, "download-postgres"), say)
+        elif site.state.secure:
             have_tls_programs(site.java, log_of(site.home, "download-postgres"), say)
         else:
             wheels_programs()
@@ -87,7 +99,7 @@ class PostgresServer:
         """Make the data directory, under another name until it is whole."""
         new = site.home / "postgres.new"
         shutil.rmtree(new, ignore_errors=True)
-        _initdb(new, site.state)
+        self._initdb(new, site.state)
         access = new / "pg_hba.conf"
         write_private(access, postgres_access.rules(site.state))
         give(access)
@@ -97,28 +109,31 @@ class PostgresServer:
         """Return the command line of the server."""
         settings = {**_SETTINGS, **postgres_access.listeners(site.home, site.state)}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        postgres = programs(secure=site.state.secure) / "postgres"
-        return as_owner([str(postgres), "-D", str(_data(site.home)), *options])
+        return as_owner(
+            [self._program("postgres", site.state), "-D", str(_data(site.home)), *options]
+        )
 
     def answers(self, site: Site) -> bool:
         """Return whether the server answers; create our database and role if they are missing."""
         return postgres_access.answers(site.home, site.state)
 
+    def _initdb(self, data: Path, state: HomeState) -> None:
+        options = [f"--username={postgres_access.USER}", "--auth=scram-sha-256"]
+        options += ["--pwfile=/dev/stdin", "--encoding=UTF8", *self.locale]
+        made = subprocess.run(
+            as_owner([self._program("initdb", state), "-D", str(data), *options]),
+            input=state.password,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(),
+        )
+        if made.returncode:
+            raise EmbeddedError(f"initdb could not set up PostgreSQL: {last_word(made.stderr)}")
 
-def _initdb(data: Path, state: HomeState) -> None:
-    options = [f"--username={postgres_access.USER}", "--auth=scram-sha-256"]
-    options += ["--pwfile=/dev/stdin", "--encoding=UTF8", "--locale=C"]
-    options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    made = subprocess.run(
-        as_owner([str(programs(secure=state.secure) / "initdb"), "-D", str(data), *options]),
-        input=state.password,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(),
-    )
-    if made.returncode:
-        raise EmbeddedError(f"initdb could not set up PostgreSQL: {last_word(made.stderr)}")
+    def _program(self, name: str, state: HomeState) -> str:
+        folder = programs_of(self.build) if self.build else programs(secure=state.secure)
+        return str(folder / name)
 
 
 def _data(home: Path) -> Path:

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harvest_dagster.embedded import jars
+from harvest_dagster.embedded.home_state import HomeState
+from harvest_dagster.embedded.ivy import Module
+from harvest_dagster.embedded.part import Site
 from harvest_dagster.embedded.postgres_programs import have_build, tls_build
+from harvest_dagster.embedded.postgres_server import PostgresServer
 from harvest_dagster.errors import EmbeddedError
 from tests.support import downloads
 
@@ -68,3 +72,11 @@ def test_a_machine_without_a_build_is_told_what_to_do() -> None:
     """The line names the machine, and the way that is left."""
     with pytest.raises(EmbeddedError, match=r"for Linux on riscv64: .* without --secure$"):
         tls_build("Linux", "riscv64")
+
+
+def test_a_server_by_another_build(tmp_path: Path) -> None:
+    """It is run by the programs that it is given, and not by those of its home."""
+    build = Module("postgres-0.0", "Another PostgreSQL")
+    site = Site(tmp_path, HomeState(1, secure=False, ports={"postgres": 1}))
+    command = PostgresServer(build).command(site)
+    assert str(jars.unpacked(jars.folder_of(build)) / "bin" / "postgres") in command
