@@ -1,6 +1,6 @@
 # The daily commands. `make demo` and `make test` need Python 3.11+, Java 17+ and make, no more.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo down test faults torture torture-planted lint format docs lock bench profile audit lowest clean
+.PHONY: help setup demo down test faults torture torture-planted lint format docs lock bench profile audit matrix clean
 BIN := .venv/bin
 
 help:  ## show this
@@ -46,7 +46,7 @@ bench: setup  ## measure, as ratios in one run, and write docs/benchmarks.md
 profile: setup  ## see what a harvest's process is busy with
 	@$(BIN)/python -m benchmarks.profile
 
-audit: setup  ## ask the package index whether what is pinned was changed, yanked or has known holes
+audit: setup  ## ask whether what is pinned was changed, yanked, has known holes, or a licence that won't do
 	@$(BIN)/python -m scripts.audit
 
 docs: setup  ## write the reference pages from the code, and build the site, strictly
@@ -57,8 +57,8 @@ lock:  ## pin the newest versions that fit pyproject.toml, with hashes
 	$(BIN)/uv pip compile requirements/bootstrap.in -o requirements/bootstrap.txt $(LOCK)
 	$(BIN)/uv pip compile pyproject.toml --extra dev -o requirements/dev.txt $(LOCK)
 
-lowest: setup  ## test what is for Dagster on the lowest version that pyproject.toml takes
-	@$(BIN)/python -m scripts.lowest
+matrix: setup  ## test on other versions of Python, PostgreSQL, Kafka and Dagster, CELLS="kafka python-3.14"
+	@$(BIN)/python -m scripts.matrix $(CELLS)
 
 clean:  ## stop the servers, delete their data and the virtual environment
 	@if [ -x $(BIN)/harvest ]; then $(BIN)/harvest dev reset --yes; fi
