@@ -1,5 +1,7 @@
 """Ask the package index whether what is pinned is still what it was; called by `make audit`.
 
+It holds the licences of that, and of what is downloaded as jars and wheels, to a list as well.
+
 For each pin of `requirements/dev.txt`: are its files still listed under the same hashes, was it
 yanked, and does the index know of a vulnerability? The index is the one that pip or uv is
 configured with. The exit code is 1 if something was found. If the index does not answer, that is no
@@ -22,6 +24,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
 from pip._internal.models.index import PyPI
+
+from scripts import licences
 
 PINNED = Path(__file__).resolve().parent.parent / "requirements" / "dev.txt"
 _PIN = re.compile(r"^([\w.-]+)(?:\[[^]]*\])?==([^\s;\\]+)((?:.*\\\n)*.*)$", re.MULTILINE)
@@ -50,11 +54,13 @@ class Answer(NamedTuple):
 
 
 def main() -> None:
-    """Ask about all pins, and exit with 1 if something is wrong with one."""
+    """Ask about all pins, judge all licences, and exit with 1 if something is wrong with one."""
     pins = list(read_pins(PINNED.read_text(encoding="utf-8")))
+    wrong = licences.findings(pin.name for pin in pins)
     found, lines = audit(configured_index(), pins)
-    print("\n".join(lines))
-    sys.exit(1 if found else 0)
+    lines.append(f"audit: {len(wrong)} licences that may not be used, or are not known")
+    print("\n".join([*wrong, *lines]))
+    sys.exit(1 if found or wrong else 0)
 
 
 def audit(index: str, pins: list[Pin]) -> tuple[bool, list[str]]:
