@@ -27,6 +27,7 @@ from harvest_dagster.postgres.migrations import migrations
 from harvest_dagster.postgres.statements import statements
 from harvest_dagster.work.room import kinds
 from scripts.markdown import grid, sql
+from scripts.matrix import cell_results
 from scripts.reference_config import config
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -69,6 +70,7 @@ def pages() -> dict[Path, str]:
         "reference/events.md": history(),
         "reference/tables.md": tables(),
         "reference/metrics.md": figures(),
+        "reference/runs-on.md": cell_results.page(cell_results.read()),
         "explanation/inside.md": inside(),
     }
     return {DOCS / file: "\n".join(lines).rstrip() + "\n" for file, lines in made.items()}

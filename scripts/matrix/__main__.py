@@ -28,11 +28,12 @@ _OPTIONS = ("-q", "-n", "2", "-m", "not long")
 
 def main(names: Sequence[str]) -> int:
     """Run the cells, show a table at the end, and return the exit code."""
+    known = [cell.name for cell in CELLS]
+    for name in names:
+        if not any(each.startswith(name) for each in known):
+            print(f"matrix: there is no cell {name}: choose from {', '.join(known)}")
+            return 2
     chosen = [cell for cell in CELLS if not names or cell.name.startswith(tuple(names))]
-    if not chosen:
-        known = ", ".join(cell.name for cell in CELLS)
-        print(f"matrix: there is no cell {' or '.join(names)}: choose from {known}")
-        return 2
     FOLDER.mkdir(parents=True, exist_ok=True)
     found = {}
     for cell in chosen:
@@ -77,11 +78,11 @@ def _test(cell: Cell, ready: Ready) -> tuple[int, str]:
         )
     if ready.servers:
         cell_servers.check_same(ready.servers)
-    passed, failed = _counts(told)
+    passed, failed = counts(told)
     return passed, f"{failed} tests failed, see {log.relative_to(ROOT)}" if done.returncode else ""
 
 
-def _counts(told: Path) -> tuple[int, int]:
+def counts(told: Path) -> tuple[int, int]:
     """Return how many tests passed, and how many failed, of what pytest wrote."""
     counts = ET.parse(told).getroot()[0].attrib  # noqa: S314 - pytest's own
     failed = int(counts["failures"]) + int(counts["errors"])

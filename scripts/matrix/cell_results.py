@@ -32,9 +32,9 @@ Not tested:
 - PostgreSQL 13 and older, Kafka 3.6 and older, which get no fixes any more;
 - what others offer in place of PostgreSQL and Kafka, or as a service.
 
-On Python the tests are the unit tests and those of outbox, ledger, election and harvest; on
-PostgreSQL the latter; on Kafka those of election and harvest; on Dagster all that is for it but
-Spark and the UI."""
+On Python these are the unit tests, and those of joined transactions, of the ledger and of harvests;
+on PostgreSQL the latter three, and those of the outbox's table, its grants and migrations; on Kafka
+those of the election and of harvests; on Dagster all that is for it but Spark and the UI."""
 
 
 class CellResult(NamedTuple):
@@ -66,7 +66,8 @@ def read() -> dict[str, CellResult]:
 def page(known: Mapping[str, CellResult], cells: Iterable[Cell] = CELLS) -> Iterator[str]:
     """Yield the page: each cell with its result, or that it has none."""
     yield _HEAD
-    yield from grid(("", "", "tested with", "result", "on"), (_row(each, known) for each in cells))
+    head = ("of", "version", "tested with", "result", "on")
+    yield from grid(head, (_row(each, known) for each in cells))
     yield _TAIL
 
 
