@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree as ET
 
 from harvest_dagster.errors import HarvestError
@@ -66,10 +67,15 @@ def _test(cell: Cell, ready: Ready) -> tuple[int, str]:
     log, told = FOLDER / f"{cell.name}.log", FOLDER / f"{cell.name}.xml"
     told.unlink(missing_ok=True)
     command = [ready.python, "-m", "pytest", *_OPTIONS, f"--junitxml={told}", *cell.options]
-    with log.open("w") as output:
+    with log.open("w") as output, TemporaryDirectory() as temporary:
         done = subprocess.run(
             [*command, *cell.tests],
-            env={**os.environ, "HARVEST_TEST_HOME": str(cell_servers.HOME)},
+            # By itself pytest would clean up what another run of it still writes.
+            env={
+                **os.environ,
+                "HARVEST_TEST_HOME": str(cell_servers.HOME),
+                "PYTEST_DEBUG_TEMPROOT": temporary,
+            },
             cwd=ROOT,
             stdout=output,
             stderr=output,

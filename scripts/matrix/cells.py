@@ -37,7 +37,7 @@ _ON_POSTGRES = (
 _ON_KAFKA = (
     "tests/unit/kafka",
     *_of("election"),
-    *_of("harvest", "harvest", "fences", "recover", "rejected", "delegate", "topics", "trim"),
+    *_of("harvest", "harvest", "fences", "recover", "rejected", "delegate", "topics"),
     *_of("harvest", "begun_anew", "reading", "testing"),
 )
 _WITH_DAGSTER = (
