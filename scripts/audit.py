@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
@@ -140,8 +141,12 @@ def _get(url: str) -> tuple[str, str]:
     if parts.username is not None:
         user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
-    with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - likewise
-        return answer.headers.get("Content-Type", ""), answer.read().decode()
+    try:
+        with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - likewise
+            return answer.headers.get("Content-Type", ""), answer.read().decode()
+    except HTTPError as refused:
+        refused.close()
+        raise
 
 
 if __name__ == "__main__":

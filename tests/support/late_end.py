@@ -8,6 +8,8 @@ A producer commits by the request EndTxn. Of the next one that comes this way, a
     deliver   Kafka gets what was held back, on the connection that it came on, or on a new one
     go_on     the other records are passed on
 
+If it is told to, it is also slow to pass on any request that brings records.
+
 Brokers tell clients where they are. In what Kafka answers, the proxy's port stands in place of the
 broker's, so that all connections of a client come this way.
 """
@@ -96,10 +98,11 @@ class Late:
 class LateEnds(Proxy):
     """The way to a broker."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, slow: float) -> None:
         super().__init__(port)
         self.ends: list[End] = []
         self._broker_port = port
+        self._slow = slow
         self._late: Late | None = None
 
     def catch(self, *, cut: bool) -> Late:
@@ -139,6 +142,8 @@ class LateEnds(Proxy):
         with suppress(OSError, IncompleteReadError):
             while request := await _next(requests):
                 late = self._late
+                if _number(request, 0, 2) == _PRODUCE:
+                    await asyncio.sleep(self._slow)
                 if _number(request, 0, 2) == _END_TXN and self._is_caught(request, here):
                     if late and not late.cut:
                         await requests.read()  # until its client gives up
@@ -173,9 +178,9 @@ class LateEnds(Proxy):
         return _number(answer, 8, 2)
 
 
-def late_ends(port: int) -> AbstractContextManager[LateEnds]:
-    """Have such a proxy before a broker."""
-    return served(LateEnds(port))
+def late_ends(port: int, slow: float = 0.0) -> AbstractContextManager[LateEnds]:
+    """Have such a proxy before a broker; `slow` is how many seconds it keeps records."""
+    return served(LateEnds(port, slow))
 
 
 async def _next(reader: StreamReader) -> bytes:
