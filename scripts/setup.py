@@ -52,7 +52,7 @@ def find_python() -> None:
     """Run this script again by a newer Python if this one is too old."""
     if sys.version_info >= NEED_PYTHON:
         return
-    for name in ("python3.13", "python3.12", "python3.11"):
+    for name in ("python3.14", "python3.13", "python3.12", "python3.11"):
         found = shutil.which(name)
         if (
             found
