@@ -23,6 +23,61 @@ SELECT %(name)s, %(shard)s, %(epoch)s, %(batch)s, %(ids)s::int8multirange, %(cou
        %(exactly_once)s
   FROM fence
 
+-- claim_sequenced: mark a batch, and give each of its records its clock; return the first one's
+WITH {fence}, moved AS (
+    UPDATE harvest.producer p
+       SET last_clock = GREATEST({now}, p.last_clock + 1) + %(count)s - 1
+      FROM fence
+     WHERE p.name = %(name)s AND p.shard = %(shard)s AND p.producer = %(producer)s
+    RETURNING p.last_clock - %(count)s + 1 AS first_clock
+), claimed AS (
+    INSERT INTO harvest.claim (name, shard, epoch, batch, ids, count, exactly_once,
+                               producer, first_clock, placement)
+    SELECT %(name)s, %(shard)s, %(epoch)s, %(batch)s, %(ids)s::int8multirange, %(count)s, false,
+           %(producer)s, first_clock, %(placement)s
+      FROM moved
+    RETURNING first_clock
+)
+SELECT (SELECT count(*) FROM fence), (SELECT first_clock FROM claimed)
+
+-- now: this moment as a clock of UUIDs
+((extract(epoch FROM clock_timestamp()) * 10000000)::bigint + 122192928000000000) * 16
+
+-- producer: as whom a shard publishes; anew where its clock was kept in another database
+WITH {fence}, here AS (
+    SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+                     left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), current_database())
+        AS database
+), kept AS (
+    INSERT INTO harvest.producer AS p (name, shard, producer, last_clock, database)
+    SELECT %(name)s, %(shard)s, %(new)s, 0, here.database FROM fence, here
+    ON CONFLICT (name, shard) DO UPDATE
+       SET producer = CASE WHEN p.database = EXCLUDED.database THEN p.producer
+                           ELSE EXCLUDED.producer END
+         , database = EXCLUDED.database
+    RETURNING p.producer
+)
+SELECT (SELECT count(*) FROM fence), (SELECT producer FROM kept)
+
+-- sequenced: the claims that are to be published as they are, in their order
+SELECT batch, producer, first_clock, placement, ids, holes
+  FROM harvest.claim
+ WHERE name = %(name)s AND shard = %(shard)s AND producer IS NOT NULL
+ ORDER BY batch
+
+-- forget: remove claims of which no record is left
+WITH {fence}, gone AS (
+    DELETE FROM harvest.claim c
+     USING fence
+     WHERE c.name = %(name)s AND c.shard = %(shard)s AND c.batch = ANY(%(batches)s)
+)
+SELECT count(*) FROM fence
+
+-- other_shards: by how many shards others have claimed that are to be published as they are
+SELECT DISTINCT (placement ->> 'shards')::integer
+  FROM harvest.claim
+ WHERE name = %(name)s AND producer IS NOT NULL AND (placement ->> 'shards')::integer <> %(shards)s
+
 -- purge: remove the records of published batches, along with their claims
 WITH {fence}, claim AS (
     DELETE FROM harvest.claim c
@@ -79,7 +134,7 @@ SELECT id || '/' || current_database() FROM harvest.identity
 WITH {fence}, given_up AS (
     DELETE FROM harvest.claim c
      USING fence
-     WHERE c.name = %(name)s AND c.shard = %(shard)s
+     WHERE c.name = %(name)s AND c.shard = %(shard)s AND c.producer IS NULL
     RETURNING c.epoch, c.count, c.marked_at
 )
 SELECT (SELECT count(*) FROM fence)

@@ -43,6 +43,10 @@ _OWNED = {
     "on_delivery": "deliveries are the publisher's to count",
     "dr_cb": "deliveries are the publisher's to count",
 }
+_OWNED_SEQUENCED = dict.fromkeys(
+    (*_TIMEOUTS, "enable.gapless.guarantee"),
+    "a record that is given up would be missing before others, so the session ends instead",
+)
 _AGREED = {"acks": ("all", "-1"), "enable.idempotence": ("true",)}
 """What a user may say all the same, because it is what we say."""
 
@@ -83,13 +87,16 @@ class Clients:
         faults: list[tuple[KafkaError, Message]] = []
         ear = Ear()
         own = producer_settings(config) | _BATCHES[batching]
+        if batching is not Batching.SINGLE and config.delivery == "sequenced":
+            own["enable.gapless.guarantee"] = True  # else what is refused is known by its error
         base = {**config.base_kafka, **config.producer_kafka}
         if config.delivery == "exactly_once":
             own["on_delivery"] = lambda error, message: faults.append((error, message))
             own |= ear.settings(base)
         user = {k: v for k, v in base.items() if str(v).lower() not in _AGREED.get(k, ())}
+        owned = _OWNED | _OWNED_SEQUENCED if config.delivery == "sequenced" else _OWNED
         producers = tuple(
-            make(Producer, client_settings(user, own | more, _OWNED))
+            make(Producer, client_settings(user, own | more, owned))
             for more in _turns(config, shard)
         )
         group = {"group.id": f"{config.name}.harvest", "isolation.level": "read_committed"}
@@ -143,6 +150,9 @@ def producer_settings(config: HarvestConfig) -> dict[str, Any]:
             own["linger.ms"] = 0  # a commit waits for all there is; more comes in the next one
         if "retry.backoff.ms" not in user:
             own["retry.backoff.ms"] = _RETRY_MS
+    elif config.delivery == "sequenced":
+        own["message.timeout.ms"] = 0
+        own |= {} if _LINGER & user.keys() else {"linger.ms": _LINGER_MS}
     else:
         own |= _unfenced_settings(user, config.limits.session_seconds)
     return own
@@ -156,7 +166,7 @@ def is_compressed(config: HarvestConfig) -> bool:
 
 def _turns(config: HarvestConfig, shard: int) -> list[dict[str, str]]:
     """Return what sets the producers apart: a transactional id, by which the next leader fences."""
-    if config.delivery == "at_least_once":
+    if config.delivery != "exactly_once":
         return [{}]
     return [{"transactional.id": f"{config.name}.{shard}.{turn}.harvest"} for turn in range(_TURNS)]
 

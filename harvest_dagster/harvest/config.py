@@ -38,7 +38,7 @@ from harvest_dagster.postgres.names import TableName
 from harvest_dagster.text import printable
 from harvest_dagster.work.address import whole_address
 
-Delivery = Literal["exactly_once", "at_least_once"]
+Delivery = Literal["exactly_once", "at_least_once", "sequenced"]
 Marks = Literal["claims", "rows"]
 OnRejected = Literal["hold_key", "skip"]
 
@@ -48,6 +48,7 @@ Records: TypeAlias = "tuple[int, int]"
 RECORDS: dict[Delivery, Records] = {
     "exactly_once": (20_000, 5_000),
     "at_least_once": (4_000, 1_000),
+    "sequenced": (20_000, 5_000),
 }
 
 TRUST_MARGIN_SECONDS = 1.0
@@ -199,7 +200,7 @@ class HarvestConfig(_Checked):
     """the topic by which the leader is elected, made if missing; by default, <leader_group>.neli"""
     postgres: SecretStr = Field(description="postgresql://..., or libpq's key=value pairs")
     delivery: Delivery = "exactly_once"
-    """exactly_once or at_least_once; a reaper.yaml that does not say so is at_least_once"""
+    """exactly_once, at_least_once or sequenced; a reaper.yaml that says none is at_least_once"""
     limits: Limits = Field(
         default_factory=lambda data: Limits().suited_to(RECORDS[data["delivery"]])
     )
@@ -249,6 +250,13 @@ class HarvestConfig(_Checked):
     def _suit_delivery(cls, value: Limits, info: ValidationInfo) -> Limits:
         delivery = info.data.get("delivery")
         return value.suited_to(_origin(info).records[delivery]) if delivery else value
+
+    @field_validator("marks")
+    @classmethod
+    def _is_marked(cls, value: Marks, info: ValidationInfo) -> Marks:
+        if value == "rows" and info.data.get("delivery") == "sequenced":
+            raise ValueError("sequenced goes with claims, since goharvest knows nothing of clocks")
+        return value
 
     @field_validator("metrics", mode="before")
     @classmethod

@@ -24,9 +24,10 @@ from typing import Any
 
 import psycopg
 
-from harvest_dagster.harvest.batch import Batch, Key, Row, as_multirange
+from harvest_dagster.harvest.batch import Key, Row
 from harvest_dagster.harvest.gaps import GapWatch
-from harvest_dagster.harvest.stage import RejectedError, Round
+from harvest_dagster.harvest.plain_claims import Claims
+from harvest_dagster.harvest.stage import RejectedError, RemarkError, Round
 from harvest_dagster.harvest.table_statements import Statements
 from harvest_dagster.harvest.topic_book import TopicBook
 from harvest_dagster.ledger.fence import Fence
@@ -55,7 +56,7 @@ _OVERHEAD = 100
 
 @dataclass(frozen=True, slots=True)
 class MarkLimits:
-    """How much is marked at once and in a round, for which delivery, and how often is a sweep.
+    """How much is marked at once and in a round, and how often is a sweep.
 
     What is `compressed` may be smaller than it looks: Kafka alone can tell what is too large.
     """
@@ -63,9 +64,10 @@ class MarkLimits:
     records: int
     size: int
     in_all: int | None
-    exactly_once: bool
     compressed: bool
     sweep_seconds: float
+    left: bool = False
+    """Whether there are claims of `sequenced` for topics that are held."""
 
 
 class Marker:
@@ -78,11 +80,11 @@ class Marker:
         fence: Fence,
         topics: TopicBook,
         limits: MarkLimits,
-        first_batch: int,
+        claims: Claims,
     ) -> None:
         self._connection, self._sql, self._fence = connection, sql, fence
         self._topics, self._limits = topics, limits
-        self._number = first_batch
+        self._claims = claims
         self._head: int | None = None
         self._asked_drawn = False
         self._gaps = GapWatch()
@@ -97,6 +99,9 @@ class Marker:
 
     def run(self, round_: Round) -> None:
         """Mark until the round drains, or all that it may mark is marked."""
+        if self._limits.in_all == 0:
+            round_.batches.put(None)
+            return
         self._load_lanes()
         pause = _SHORTEST_PAUSE
         least = max(1, self._limits.records // 2)
@@ -198,6 +203,8 @@ class Marker:
         released = self._topics.released()
         if released:
             self._tell("released", {"topics": released})
+            if self._limits.left:  # what is claimed for them goes out before all else
+                raise RemarkError(f"{', '.join(released)} can be published to again")
             self._start_sweep()
         now = time.monotonic()
         if now >= self._next_look_at_lanes:
@@ -263,19 +270,10 @@ class Marker:
 
     def _hand_on(self, rows: list[Row], round_: Round) -> None:
         """Write the claim, then let the batch go."""
-        size = sum(len(row[3] or b"") for row in rows)
-        parameters = {
-            "batch": self._number,
-            "ids": as_multirange(row[0] for row in rows),
-            "count": len(rows),
-            "exactly_once": self._limits.exactly_once,
-        }
         round_.check()
-        self._fence.write(self._connection, self._sql.claim, **parameters)
-        batch = Batch(self._number, rows, size)
+        batch = self._claims.claim(rows, sum(len(row[3] or b"") for row in rows))
         round_.window.take(batch)
         round_.batches.put(batch)
-        self._number += 1
         self.marked += len(rows)
 
     def _read(self, sql: bytes, records: int, size: int, **more: Any) -> list[Row]:  # noqa: ANN401 - parameters

@@ -35,7 +35,8 @@ def park(
             continue
         lanes.add(lane)
         holds = hold_keys and row[2] is not None
-        fence.row(connection, sql.park, id=row[0], topic=row[1], reason=reason, holds_key=holds)
+        said = {"id": row[0], "topic": row[1], "key": row[2], "reason": reason}
+        fence.row(connection, sql.park, **said, holds_key=holds)
         _log.warning("parked record %s for %s: %s", row[0], printable(row[1]), printable(reason))
         parked += 1
     return parked

@@ -17,6 +17,18 @@ WITH {fence}, taken AS (
            tries = parked.tries + 1, parked_at = now(), requeued_at = NULL,
            holds_key = EXCLUDED.holds_key
     RETURNING id
+), holed AS (
+    UPDATE harvest.claim c
+       SET holes = c.holes + int8multirange(int8range(%(id)s, %(id)s, '[]')) + COALESCE(
+               (SELECT range_agg(int8range(o.id, o.id, '[]'))
+                  FROM taken, unnest(c.ids) AS part
+                 CROSS JOIN LATERAL (SELECT id, kafka_topic, kafka_key FROM {table}
+                                      WHERE id BETWEEN lower(part) AND upper(part) - 1) AS o
+                 WHERE %(holds_key)s AND o.id > %(id)s
+                   AND o.kafka_topic = %(topic)s AND o.kafka_key = %(key)s), '{{}}')
+      FROM taken
+     WHERE c.name = %(name)s AND c.shard = %(shard)s AND c.producer IS NOT NULL
+       AND (c.ids @> %(id)s::bigint OR %(holds_key)s AND upper(c.ids) > %(id)s)
 ), happened AS (
     SELECT %(name)s::text AS name, %(shard)s::integer AS shard, %(epoch)s::bigint AS epoch
          , %(leader_id)s::uuid AS leader_id, 'parked' AS kind

@@ -20,11 +20,18 @@ SELECT {columns}, NULL::bigint
          WHERE id > %(after)s
            AND id <= %(head)s
            AND NOT id::bigint <@ COALESCE((SELECT range_agg(part)
-                                     FROM harvest.claim c, unnest(c.ids) AS part
+                                     FROM harvest.claim c, unnest(c.ids - c.holes) AS part
                                     WHERE c.name = %(name)s AND c.shard = %(shard)s), '{{}}')
          ORDER BY id
          LIMIT %(limit)s) AS record
  WHERE COALESCE(bytes_before, 0) < %(bytes)s
+ ORDER BY id
+
+-- claimed: what is left of the records of a claim
+SELECT {columns}, NULL::bigint
+  FROM unnest(%(ids)s::int8multirange) AS part
+ CROSS JOIN LATERAL (SELECT * FROM {table}
+                      WHERE id BETWEEN lower(part) AND upper(part) - 1) AS o
  ORDER BY id
 
 -- gaps: records that appeared in ranges of ids that were missing

@@ -8,6 +8,7 @@
 
 At least once there is no such number, and all claims are given up: one record of a key, at most,
 was published and not purged. Claims that an `exactly_once` leader left are settled its way first.
+Those of the delivery `sequenced` stay, and are published as they are (`sequenced_claims`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
 from confluent_kafka import OFFSET_INVALID, TopicPartition
@@ -18,8 +18,11 @@ from harvest_dagster.harvest.clients import Batching, Clients, connect, is_compr
 from harvest_dagster.harvest.config import HarvestConfig
 from harvest_dagster.harvest.mark import SWEEP_SECONDS, Marker, MarkLimits
 from harvest_dagster.harvest.park import park
+from harvest_dagster.harvest.placement import rule_of
+from harvest_dagster.harvest.plain_claims import Claims, PlainClaims
 from harvest_dagster.harvest.publish_at_least_once import AtLeastOncePublisher
 from harvest_dagster.harvest.publish_exactly_once import ExactlyOncePublisher
+from harvest_dagster.harvest.publish_sequenced import SequencedPublisher
 from harvest_dagster.harvest.purge import Purger
 from harvest_dagster.harvest.purge_records import RecordPurger
 from harvest_dagster.harvest.recover import (
@@ -28,6 +31,12 @@ from harvest_dagster.harvest.recover import (
     committed_batch,
     read_identity,
     recover,
+)
+from harvest_dagster.harvest.sequenced_claims import (
+    SequencedBatch,
+    SequencedClaims,
+    leave_out_held,
+    left_claims,
 )
 from harvest_dagster.harvest.stage import Round
 from harvest_dagster.harvest.table_statements import Sharding, Statements, statements_for
@@ -42,6 +51,7 @@ _SQL = statements("harvest_dagster.harvest", "claims.sql")
 _CANCEL_SECONDS = 2.0
 _JOIN_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
+Publisher: TypeAlias = ExactlyOncePublisher | AtLeastOncePublisher | SequencedPublisher
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +102,24 @@ class RoundRun:
             sql = self._statements(purging)
             purger = Purger(purging, sql, self._fence)
             self.parked = self._park(purging, sql)
+            left = left_claims(purging, self._fence, sql.claimed, self._config.shards)
+            self._suit(left)
             self.flow.check()
             clients = Clients.open(self._config, self._lease.shard, self._batching())
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
+            held, sequenced = self._before.held_topics, self._config.delivery == "sequenced"
+            topics = TopicBook(clients.producers[0], clients.admin, held, sequenced=sequenced)
+            settling = [batch for batch in left if leave_out_held(batch, topics)]
+            claims = self._claims(marking, sql, topics, recovery.next_batch)
             self._hasty(marking, purging).execute(_SQL["hasty"].text)
-            topics = TopicBook(clients.producers[0], clients.admin, self._before.held_topics)
-            limits = self._mark_limits(recovery)
-            marker = Marker(marking, sql, self._fence, topics, limits, recovery.next_batch)
+            limits = self._mark_limits(recovery, settles=bool(settling), left=bool(left))
+            marker = Marker(marking, sql, self._fence, topics, limits, claims)
             records = RecordPurger(purging, sql, self._fence)
             publisher = self._publisher(clients, recovery, records)
+            for batch in settling:
+                self.window.take(batch)
+                self.flow.batches.put(batch)
             self._stages = (marker, publisher, purger)
             self._run_stages(marker, publisher, purger)
         if self.flow.failure is not None:
@@ -110,11 +128,11 @@ class RoundRun:
     def _run_stages(
         self,
         marker: Marker,
-        publisher: ExactlyOncePublisher | AtLeastOncePublisher,
+        publisher: Publisher,
         purger: Purger,
     ) -> None:
         named: dict[str, Any] = {"mark": marker, "publish": publisher}
-        if isinstance(publisher, ExactlyOncePublisher):  # the other one purges itself
+        if isinstance(publisher, ExactlyOncePublisher):  # the others purge themselves
             named["purge"] = purger
         threads = [self.flow.start(n, _bound(stage.run, self.flow)) for n, stage in named.items()]
         while any(thread.is_alive() for thread in threads) and not self.flow.halted.is_set():
@@ -132,6 +150,23 @@ class RoundRun:
                     connection.cancel_safe(timeout=_CANCEL_SECONDS)
         for thread in threads:
             thread.join(_JOIN_SECONDS)
+
+    def _suit(self, left: Sequence[SequencedBatch]) -> None:
+        """Publish what was claimed as `sequenced` that way, before anything else."""
+        if left and self._config.delivery != "sequenced":
+            # The user's settings for the producer are for his delivery, and need not fit this one.
+            way = {"delivery": "sequenced", "producer_kafka": {}}
+            self._config = self._config.model_copy(update=way)
+
+    def _claims(
+        self, connection: psycopg.Connection[Any], sql: Statements, topics: TopicBook, number: int
+    ) -> Claims:
+        delivery, fence = self._config.delivery, self._fence
+        if delivery != "sequenced":
+            is_exactly_once = delivery == "exactly_once"
+            return PlainClaims(connection, fence, sql.claim, number, exactly_once=is_exactly_once)
+        rule = rule_of({**self._config.base_kafka, **self._config.producer_kafka})
+        return SequencedClaims(connection, fence, topics, rule, self._config.shards, number)
 
     def _connect(self, what: str, stack: ExitStack) -> psycopg.Connection[Any]:
         connection = connect(self._config, what)
@@ -153,10 +188,11 @@ class RoundRun:
     ) -> psycopg.Connection[Any]:
         """Return the connection whose writes a crash of PostgreSQL may take back.
 
-        Exactly once it is the purges: what comes back, Kafka's number purges again. At least once
-        it is the claims: what is in flight is marked again after a crash, claimed or not.
+        Exactly once it is the purges: what comes back, Kafka's number purges again; sequenced too:
+        it is published again as it was, and each is a double. At least once it is the claims: what
+        is in flight is marked again after a crash, claimed or not.
         """
-        return purging if self._config.delivery == "exactly_once" else marking
+        return marking if self._config.delivery == "at_least_once" else purging
 
     def _park(self, connection: psycopg.Connection[Any], sql: Statements) -> int:
         hold_keys = self._config.on_rejected == "hold_key"
@@ -188,9 +224,9 @@ class RoundRun:
         finally:
             clients.close()
 
-    def _publisher(
-        self, clients: Clients, recovery: Recovery, records: RecordPurger
-    ) -> ExactlyOncePublisher | AtLeastOncePublisher:
+    def _publisher(self, clients: Clients, recovery: Recovery, records: RecordPurger) -> Publisher:
+        if self._config.delivery == "sequenced":
+            return SequencedPublisher(clients, records, careful=self._before.careful)
         if self._config.delivery == "exactly_once":
             return ExactlyOncePublisher(
                 clients, self._place(), recovery.committed, careful=self._before.careful
@@ -206,14 +242,17 @@ class RoundRun:
             return Batching.SINGLE
         return Batching.SMALL if self._before.small_batches else Batching.LARGE
 
-    def _mark_limits(self, recovery: Recovery) -> MarkLimits:
-        """Return how much to mark; a careful round ends with what the one before had in flight."""
+    def _mark_limits(self, recovery: Recovery, *, settles: bool, left: bool) -> MarkLimits:
+        """Return how much to mark; a careful round ends with what the one before had in flight.
+
+        One that settles what was claimed before marks nothing.
+        """
         limits = self._config.limits
         return MarkLimits(
             limits.mark_query_records,
             limits.max_in_flight_bytes,
-            in_all=recovery.remarked if self._before.careful else None,
-            exactly_once=self._config.delivery == "exactly_once",
+            in_all=0 if settles else recovery.remarked if self._before.careful else None,
+            left=left,
             compressed=is_compressed(self._config),
             sweep_seconds=self._sweep_seconds,
         )

@@ -34,6 +34,7 @@ class Statements:
     purge: bytes
     purge_records: bytes
     park: bytes
+    claimed: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +64,16 @@ def statements_for(
     kept: Composable = SQL("{}").format(SQL(_CLAIMS["keep"].text)) if retain else SQL("SELECT")
     returned = _as_bytes(shape) if retain else SQL("1")
     claim = fenced(_CLAIMS["claim_rows"], table=table) if mark_rows else fenced(_CLAIMS["claim"])
-    head, sweep, gaps = (
+    head, sweep, gaps, claimed = (
         _RECORDS[name].sql(table=table, name=Literal(table.sql), columns=columns)
-        for name in ("head", "sweep", "gaps")
+        for name in ("head", "sweep", "gaps", "claimed")
     )
     purges = {"table": table, "returned": returned, "kept": kept}
     made = {
         "head": head,
         "sweep": sweep,
         "gaps": gaps,
+        "claimed": claimed,
         "drawn": SQL(_RECORDS["drawn"].text.replace("%(table)s", "{}")).format(Literal(table.sql)),
         "changes": _PARKED["changes"].sql(table=Literal(table.sql)),
         "claim": claim,

@@ -25,6 +25,9 @@ from harvest_dagster.outbox.record import is_topic
 _ASK_SECONDS = 10.0
 _RETRY_SECONDS = 0.5
 _LIMIT_SECONDS = 30.0
+_COMPACTED = (
+    "it is compacted, which may keep an old message that came again: publish to it exactly_once"
+)
 
 
 def forbidden(
@@ -56,10 +59,14 @@ class TopicBook:
         admin: AdminClient,
         held: dict[str, str],
         ask_seconds: float = _ASK_SECONDS,
+        *,
+        sequenced: bool = False,
     ) -> None:
+        self._sequenced = sequenced
         self._producer, self._admin, self._ask_seconds = producer, admin, ask_seconds
         self._good: set[str] = set()
         self._limits: dict[str, tuple[int | None, float]] = {}
+        self._widths: dict[str, tuple[int, float]] = {}
         self.held = held
         self._next_try = 0.0
 
@@ -89,6 +96,16 @@ class TopicBook:
             self._limits[topic] = known
         return known[0]
 
+    def width(self, topic: str) -> int:
+        """Return how many partitions a topic has; the client asks anew now and then."""
+        known = self._widths.get(topic)
+        if known is None or time.monotonic() > known[1]:
+            found = len(
+                self._producer.list_topics(topic, self._ask_seconds).topics[topic].partitions
+            )
+            known = self._widths[topic] = (found, time.monotonic() + _LIMIT_SECONDS)
+        return known[0]
+
     def forget_limits(self) -> None:
         """Ask for the limits anew: an operator may have raised one."""
         self._limits.clear()
@@ -108,6 +125,8 @@ class TopicBook:
                 fault = forbidden(self._admin, [topic], self._ask_seconds).get(topic)
             except KafkaException as failure:
                 fault = explained(failure)
+        if fault is None and self._sequenced and self._is_compacted(topic):
+            fault = _COMPACTED
         if fault is None:
             self._good.add(topic)
             self.held.pop(topic, None)
@@ -115,12 +134,18 @@ class TopicBook:
             self.held[topic] = fault
 
     def _ask_limit(self, topic: str) -> int | None:
+        # Where it is not told, Kafka itself will refuse.
+        found = self._setting(topic, "max.message.bytes")
+        return None if found is None else int(found)
+
+    def _is_compacted(self, topic: str) -> bool:
+        return "compact" in (self._setting(topic, "cleanup.policy") or "")
+
+    def _setting(self, topic: str, name: str) -> str | None:
+        """Return a setting, or nothing: not all may describe topics, nor all brokers answer."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
         asked = self._admin.describe_configs([resource], request_timeout=self._ask_seconds)
         try:
-            found = asked[resource].result()
+            return str(asked[resource].result()[name].value)
         except KafkaException:
-            # Not every harvester may describe topics, and not every broker answers in time: then
-            # Kafka itself will refuse.
             return None
-        return int(found["max.message.bytes"].value)

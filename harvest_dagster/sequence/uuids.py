@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from harvest_dagster.errors import MessageError
 
+HEADER = "uuid"
+"""The header of a message that has its UUID, as sixteen bytes."""
 LENGTH = 16
 NIL = bytes(LENGTH)
 LARGEST_FLAGS = 0x3FF

@@ -66,10 +66,13 @@ class Chaos:
     [
         ("exactly_once", 5, 1, 6),
         ("exactly_once", 2, 5, 6),
+        ("sequenced", 5, 9, 6),
         pytest.param("at_least_once", 5, 2, 6, marks=LONG),
         pytest.param("at_least_once", 2, 6, 6, marks=LONG),
         pytest.param("exactly_once", 5, 3, 30, marks=LONG),
         pytest.param("exactly_once", 2, 7, 30, marks=LONG),
+        pytest.param("sequenced", 5, 10, 30, marks=LONG),
+        pytest.param("sequenced", 2, 11, 30, marks=LONG),
         pytest.param("at_least_once", 5, 4, 30, marks=LONG),
         pytest.param("at_least_once", 2, 8, 30, marks=LONG),
     ],

@@ -8,7 +8,7 @@ import psycopg
 
 from harvest_dagster import Message, stash
 from tests.support.account import judge, read
-from tests.support.deliveries import BOTH
+from tests.support.deliveries import ALL
 from tests.support.faults import busy
 from tests.support.waiting import seconds_until, until
 
@@ -30,7 +30,7 @@ def lose_a_million(place: Place) -> None:
         connection.rollback()
 
 
-@BOTH
+@ALL
 def test_a_late_commit(place: Place, start_harvest: StartHarvest, delivery: str) -> None:
     """What committed last under the first id, when all others were harvested, comes in a second."""
     running = start_harvest(place.config(delivery=delivery))
@@ -47,7 +47,7 @@ def test_a_late_commit(place: Place, start_harvest: StartHarvest, delivery: str)
     judge([late, *place.stashed], read(place.kafka, place.topic), delivery)
 
 
-@BOTH
+@ALL
 def test_a_leader_is_killed_among_gaps(
     place: Place, spawn: Spawn, start_tour: StartTour, delivery: str
 ) -> None:

@@ -48,7 +48,7 @@ def test_a_stranger_fences_the_producer(
     settle(place, "exactly_once")
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_a_topic_is_made_anew(
     place: Place, start_tour: StartTour, load: Load, delivery: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.support.account import PLAIN, read
-from tests.support.deliveries import BOTH, DELIVERIES
+from tests.support.deliveries import ALL, DELIVERIES, WITHOUT_IDENTITY
 from tests.support.faults import busy, settle
 from tests.support.load import Load
 from tests.support.waiting import until
@@ -62,7 +62,7 @@ def test_tours_killed_in_a_row(
     settle(place, delivery)
 
 
-@BOTH
+@ALL
 def test_a_killed_leader_is_replaced(place: Place, spawn: Spawn, delivery: str) -> None:
     """Of two candidates, the other takes over when the leader is killed under load."""
     place.put(4000)
@@ -100,7 +100,27 @@ def test_a_blind_sleeper_is_fenced(
     settle(place, "exactly_once")
 
 
-@DELIVERIES
+def fallen_asleep(
+    place: Place,
+    spawn: Spawn,
+    start_harvest: StartHarvest,
+    delivery: str,
+    settings: dict[str, int],
+) -> Process:
+    """Have a leader fall asleep at work, and another one lead and publish all there is."""
+    asleep = spawn(busy(place, delivery, producer_kafka=settings))
+    until(lambda: asleep.find("LeaderAcquired"))
+    load = Load(place)
+    until(lambda: len(place.stashed) > 200 and place.rows("SELECT ids FROM harvest.claim"))
+    asleep.signal(signal.SIGSTOP)
+    awake = start_harvest(place.config(delivery=delivery))
+    until(awake.harvest.is_leader)
+    load.stop()
+    place.drained()
+    return asleep
+
+
+@WITHOUT_IDENTITY
 @pytest.mark.parametrize("settings", CLIENTS)
 def test_a_sleeper_wakes(
     place: Place,
@@ -113,15 +133,7 @@ def test_a_sleeper_wakes(
 
     With a long `linger.ms` it is certain that messages wait in its client when it falls asleep.
     """
-    asleep = spawn(busy(place, delivery, producer_kafka=settings))
-    until(lambda: asleep.find("LeaderAcquired"))
-    load = Load(place)
-    until(lambda: len(place.stashed) > 200 and place.rows("SELECT ids FROM harvest.claim"))
-    asleep.signal(signal.SIGSTOP)
-    awake = start_harvest(place.config(delivery=delivery))
-    until(awake.harvest.is_leader)
-    load.stop()
-    place.drained()
+    asleep = fallen_asleep(place, spawn, start_harvest, delivery, settings)
     last, before = place.events()[-1], len(read(place.kafka, place.topic, isolation=PLAIN))
     asleep.signal(signal.SIGCONT)
     until(lambda: asleep.find("LeaderFenced"))
@@ -130,6 +142,18 @@ def test_a_sleeper_wakes(
     settle(place, delivery)
     since = [event for event in place.events() if event.id > last.id]
     assert [(event.kind, event.epoch) for event in since] == [("fenced", 1)]
+
+
+@pytest.mark.parametrize("settings", [{}, LINGERS], ids=["hurries", "lingers"])
+def test_a_sleeper_wakes_sequenced(
+    place: Place, spawn: Spawn, start_harvest: StartHarvest, settings: dict[str, int]
+) -> None:
+    """What it puts behind the other's messages are doubles by their identity, all of them."""
+    asleep = fallen_asleep(place, spawn, start_harvest, "sequenced", settings)
+    asleep.signal(signal.SIGCONT)
+    until(lambda: asleep.find("LeaderFenced"))
+    outlinger(place)
+    settle(place, "sequenced")
 
 
 @pytest.mark.long

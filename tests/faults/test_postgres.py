@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.deliveries import BOTH, DELIVERIES
+from tests.support.deliveries import ALL, DELIVERIES
 from tests.support.faults import BUSY, database_set, locked, refused, settle, terminate
 from tests.support.waiting import until
 
@@ -24,7 +24,7 @@ def progress(running: RunningTour) -> None:
     until(lambda: running.tour.totals.purged > before + 100)
 
 
-@BOTH
+@ALL
 def test_connections_cut_again_and_again(
     place: Place, start_tour: StartTour, delivery: str
 ) -> None:
@@ -86,7 +86,7 @@ def test_the_outbox_is_locked(
     settle(place, delivery)
 
 
-@BOTH
+@ALL
 def test_deadlock(place: Place, start_tour: StartTour, delivery: str) -> None:
     """A purge that is the victim of a deadlock is made up for."""
     place.put(40)
@@ -100,7 +100,7 @@ def test_deadlock(place: Place, start_tour: StartTour, delivery: str) -> None:
     assert running.end() is None
 
 
-@BOTH
+@ALL
 def test_read_only(
     place: Place, servers: Servers, start_harvest: StartHarvest, delivery: str
 ) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Own = Callable[..., Servers]
 Fault = Callable[[Servers], None]
 BROKERS = 3
-DELIVERIES = ["exactly_once", "at_least_once"]
+DELIVERIES = ["exactly_once", "at_least_once", "sequenced"]
 
 
 def harvested(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.deliveries import BOTH, DELIVERIES
+from tests.support.deliveries import ALL, DELIVERIES
 from tests.support.faults import BUSY, database_set, locked, settle, terminate
 from tests.support.waiting import until
 
@@ -46,7 +46,7 @@ def waits(place: Place, stage: str) -> bool:
     return place.is_waiting(f"harvest %{stage}")
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(
     "stage", ["mark", "purge", *(pytest.param(n, marks=LONG) for n in ("refresh", "candidate"))]
 )
@@ -64,7 +64,7 @@ def test_cut_in_the_midst_of_a_statement(
         settle(place, delivery)
 
 
-@BOTH
+@ALL
 def test_cut_while_it_recovers(place: Place, start_harvest: StartHarvest, delivery: str) -> None:
     """A leader that is cut off while it settles what a round has left begins to settle anew."""
     start_harvest(place.config(delivery=delivery, limits=BUSY))

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from harvest_dagster import Message, stash
 from harvest_dagster.embedded import Servers
@@ -39,7 +39,12 @@ _WAITING = """
 
 def set_limit(admin: AdminClient, topic: str, size: int, seconds: float = 10.0) -> None:
     """Let a topic take messages of up to so many bytes from now on."""
-    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    set_topic(admin, topic, "max.message.bytes", str(size), seconds)
+
+
+def set_topic(admin: AdminClient, topic: str, name: str, value: str, seconds: float = 10.0) -> None:
+    """Change a setting of a topic."""
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     admin.incremental_alter_configs([resource], request_timeout=seconds)[resource].result()
 
@@ -74,6 +79,11 @@ class Place:
         self.admin.create_topics([new])[name].result(20)
         until(lambda: self.admin.list_topics(name, 10).topics[name].error is None)
         return name
+
+    def widen(self, name: str, partitions: int) -> None:
+        """Add partitions to a topic, up to a number."""
+        self.admin.create_partitions([NewPartitions(name, partitions)])[name].result(20)
+        until(lambda: len(self.admin.list_topics(name, 10).topics[name].partitions) == partitions)
 
     def drop_topic(self, name: str) -> None:
         """Delete a topic."""

@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 LIBRARY = ROOT / "harvest_dagster"
 TABLES = {
     "ledger": {"lease", "event", "identity", "written", "candidate"},
-    "outbox": {"claim", "parked", "retained"},
+    "outbox": {"claim", "parked", "producer", "retained"},
     "work": {"tour"},
     "harvest": set[str](),
     "spark": {"staged"},

@@ -31,7 +31,7 @@ class Trouble(NamedTuple):
     reaping: Reaping
 
 
-@pytest.fixture(params=["exactly_once", "at_least_once"])
+@pytest.fixture(params=["exactly_once", "at_least_once", "sequenced"])
 def stashed_large(
     request: pytest.FixtureRequest,
     connection: psycopg.Connection[Any],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.running import StartTour
 
 COLUMNS = "kafka_topic, kafka_key, kafka_value, kafka_header_keys, kafka_header_values"
-DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 
 
 def begin_anew(place: Place) -> None:

@@ -55,7 +55,7 @@ def _many_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_many_files")
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_a_program_of_many_files(place: Place, start_tour: StartTour, delivery: str) -> None:
     """In a program that has very many sockets, it harvests as in any other."""
     place.put(500)

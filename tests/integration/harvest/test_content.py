@@ -44,7 +44,7 @@ def binaries(topic: str) -> list[Message]:
     return [*known, *(Message(topic, f"p{n}", "chosen", partition=n) for n in range(4))]
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 @pytest.mark.parametrize("outbox", ["outbox", "goharvest_outbox"])
 def test_text(place: Place, start_tour: StartTour, delivery: str, outbox: str) -> None:
     """Text, tombstones, empty values, and headers that repeat arrive as they were stashed."""
@@ -54,7 +54,7 @@ def test_text(place: Place, start_tour: StartTour, delivery: str, outbox: str) -
     judge(place.stashed, read(place.kafka, place.topic), delivery)
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_text_where_clients_are_given_latin1(
     place: Place, start_tour: StartTour, delivery: str
 ) -> None:
@@ -67,7 +67,7 @@ def test_text_where_clients_are_given_latin1(
     judge(place.stashed, read(place.kafka, place.topic), delivery)
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_bytes(place: Place, start_tour: StartTour, delivery: str) -> None:
     """Bytes, null headers and messages without a key arrive as they were stashed."""
     place.stash(binaries(place.topic))
@@ -76,7 +76,7 @@ def test_bytes(place: Place, start_tour: StartTour, delivery: str) -> None:
     judge(place.stashed, read(place.kafka, place.topic), delivery)
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_partition(place: Place, start_tour: StartTour, delivery: str) -> None:
     """A message that names its partition is put there."""
     place.stash(binaries(place.topic))
@@ -86,7 +86,7 @@ def test_partition(place: Place, start_tour: StartTour, delivery: str) -> None:
     assert found == {b"p0": 0, b"p1": 1, b"p2": 2, b"p3": 3}
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 @pytest.mark.parametrize("outbox", ["outbox", "goharvest_outbox"])
 def test_backlog(place: Place, start_tour: StartTour, delivery: str, outbox: str) -> None:
     """A backlog is drained in order and, as nothing fails, once, for any kind of reader."""
@@ -100,7 +100,7 @@ def test_backlog(place: Place, start_tour: StartTour, delivery: str, outbox: str
     assert (totals.marked, totals.published, totals.purged) == (5000, 5000, 5000)
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_reads_during(place: Place, start_tour: StartTour, delivery: str) -> None:
     """Whoever reads along, while records are stashed and harvested, sees the same as afterwards."""
     reader = Reader(place.kafka, place.topic)

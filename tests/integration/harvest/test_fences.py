@@ -113,7 +113,7 @@ def test_the_present_term_writes(place: Place, old: Old, write: Callable[[Old], 
     assert contents(place) != before
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_an_old_tour_does_nothing(place: Place, delivery: str) -> None:
     """A tour that begins under an old term ends at once, without a message or a row."""
     place.put(10)
@@ -126,7 +126,7 @@ def test_an_old_tour_does_nothing(place: Place, delivery: str) -> None:
     assert read(place.kafka, place.topic) == []
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_a_tour_ends_when_another_leads(place: Place, start_tour: StartTour, delivery: str) -> None:
     """A tour whose lease was taken notices at its next write, and leaves the record alone."""
     running = start_tour(place.config(delivery=delivery), place.lease())

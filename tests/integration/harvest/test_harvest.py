@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINGERS = {"producer_kafka": {"linger.ms": 60_000}, "delivery": "at_least_once"}
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_it_harvests(place: Place, start_harvest: StartHarvest, delivery: str) -> None:
     """A harvest that is elected drains the backlog, and goes on with what comes."""
     place.put(1000)
@@ -86,7 +86,7 @@ def test_in_flight(place: Place, start_harvest: StartHarvest) -> None:
     assert harvest.in_flight_record_keys == {(place.topic, b"k%d" % n) for n in range(7)}
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_stop_drains(place: Place, start_harvest: StartHarvest, delivery: str) -> None:
     """After a stop in the midst of work, no claim is left: what was marked went all the way."""
     place.put(10_000)
@@ -131,7 +131,7 @@ def test_two_outboxes(place: Place, start_harvest: StartHarvest, database: str) 
     assert [each.harvest.totals().published for each in harvests] == [1000, 1000]
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 @pytest.mark.parametrize("outbox", ["outbox", "goharvest_outbox"])
 def test_shards(place: Place, start_harvest: StartHarvest, delivery: str, outbox: str) -> None:
     """Two harvests share two shards: each does its part, all is published once and in order."""

@@ -98,7 +98,7 @@ def test_late_commit(place: Place, start_tour: StartTour, hold: Any, committed: 
     judge([late, *place.stashed], read(place.kafka, place.topic), "exactly_once")
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_late_commit_goes_before_what_follows_it(
     place: Place, start_tour: StartTour, delivery: str
 ) -> None:

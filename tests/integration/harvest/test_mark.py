@@ -51,7 +51,7 @@ def test_row_marks(place: Place, start_tour: StartTour) -> None:
     assert found == [(lease.leader_id,)]
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_row_marks_are_harvested(place: Place, start_tour: StartTour, delivery: str) -> None:
     """Records that are marked one by one are published as any."""
     place.put(2000, outbox="goharvest_outbox")
@@ -69,7 +69,7 @@ def test_row_marks_need_their_column(place: Place, start_tour: StartTour) -> Non
     assert "marks: claims" in str(running.failure)
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 @pytest.mark.parametrize("limits", [{"max_in_flight_records": 70}, {"max_in_flight_bytes": 5000}])
 def test_window(place: Place, start_tour: StartTour, delivery: str, limits: dict[str, int]) -> None:
     """No more is in flight than may be; of bytes, one record more, so that any gets through."""
@@ -109,7 +109,7 @@ def test_tombstones_take_their_turn(place: Place, start_tour: StartTour) -> None
     judge(place.stashed, read(place.kafka, place.topic), "exactly_once")
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 @pytest.mark.parametrize("outbox", ["outbox", "goharvest_outbox"])
 def test_retention(place: Place, start_tour: StartTour, delivery: str, outbox: str) -> None:
     """With retention, what was published is moved, whole, instead of deleted."""
@@ -123,7 +123,7 @@ def test_retention(place: Place, start_tour: StartTour, delivery: str, outbox: s
     assert kept == [(m.topic, m.key, m.value, *m.headers[0]) for m in place.stashed]
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 @pytest.mark.parametrize("outbox", ["outbox", "goharvest_outbox"])
 def test_retention_of_null_headers(
     place: Place, start_tour: StartTour, delivery: str, outbox: str

@@ -93,7 +93,7 @@ def test_no_sort(full: psycopg.Connection[Any], name: str) -> None:
     assert not [node for node in explained(full, name) if "Sort" in node["Node Type"]]
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_no_scan_of_the_table(place: Place, start_tour: StartTour, delivery: str) -> None:
     """A whole harvest never reads the table through, however its plans are made and kept."""
     place.put(5000)

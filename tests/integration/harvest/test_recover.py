@@ -72,7 +72,7 @@ def test_at_least_once_remarks_all(place: Place, start_tour: StartTour) -> None:
     assert [event.detail["records"] for event in place.events("remarked")] == [100]
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_careful_rounds_end(place: Place, delivery: str) -> None:
     """A round that sends each record by itself does so with what was in flight, and no more."""
     place.put(300)

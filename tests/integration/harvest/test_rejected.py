@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.place import Place
     from tests.support.running import StartTour
 
-DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+DELIVERIES = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 LARGE = b"x" * 3000
 INSERT = """
     INSERT INTO outbox (id, kafka_topic, kafka_key, kafka_value, kafka_header_keys,

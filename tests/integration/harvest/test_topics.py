@@ -28,7 +28,7 @@ def mixed(place: Place, missing: str) -> tuple[list[Message], list[Message]]:
     return rows + both[1::2], wait
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_missing(place: Place, start_tour: StartTour, delivery: str) -> None:
     """Records of a topic that is missing wait, others flow; nothing is parked."""
     flow, wait = mixed(place, f"topic-{uuid.uuid4().hex}")
@@ -48,7 +48,7 @@ def test_sweeps_go_past_it(place: Place, start_tour: StartTour) -> None:
         place.goes_round()
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_created_later(place: Place, start_tour: StartTour, delivery: str) -> None:
     """When the topic is created, its records go out by themselves, in order."""
     missing = f"topic-{uuid.uuid4().hex}"
@@ -74,7 +74,7 @@ def test_all_at_once(place: Place, start_tour: StartTour) -> None:
         place.drop_topic(topic)
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_a_clock_that_kafka_refuses(place: Place, start_tour: StartTour, delivery: str) -> None:
     """If Kafka refuses the time of messages, which is the leader's, the leader ends and says so.
 

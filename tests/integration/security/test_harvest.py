@@ -78,7 +78,7 @@ def test_with_least_acls(secure: Secure, start_harvest: StartHarvest) -> None:
         refuses(partial(drop_topic, settings, place.topic), *FORBIDDEN)
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
 def test_a_topic_that_is_seen_and_not_written(
     secure: Secure, start_harvest: StartHarvest, delivery: str
 ) -> None:

@@ -33,7 +33,7 @@ def refusal(**given: Any) -> str:
         ("shards", True, "it must be a whole number"),
         ("shards", 1.5, "Input should be a valid integer, got a number with a fractional part"),
         ("event_days", 0, "Input should be greater than or equal to 1"),
-        ("delivery", "twice", "Input should be 'exactly_once' or 'at_least_once'"),
+        ("delivery", "twice", "Input should be 'exactly_once', 'at_least_once' or 'sequenced'"),
         ("marks", "x", "Input should be 'claims' or 'rows'"),
         ("on_rejected", "x", "Input should be 'hold_key' or 'skip'"),
         ("retention", "30d", f"this is no duration: {DURATION}"),

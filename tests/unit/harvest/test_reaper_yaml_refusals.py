@@ -10,6 +10,7 @@ from harvest_dagster.harvest.reaper_yaml import load_reaper_yaml
 
 SECRET = "hunter2"  # noqa: S105 - what must not be shown
 LIMITS = "harvest.limits"
+ONE_OF = "Input should be 'exactly_once', 'at_least_once' or 'sequenced'"
 AT_LEAST = "Input should be greater than or equal to"
 LEAST = """\
 harvest:
@@ -146,7 +147,7 @@ def test_double_key() -> None:
         ),
         (
             "delivery: twice",
-            "harvest.delivery (line 4): Input should be 'exactly_once' or 'at_least_once'",
+            f"harvest.delivery (line 4): {ONE_OF}",
         ),
         (
             "retention: 100",
