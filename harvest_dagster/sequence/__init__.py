@@ -8,5 +8,6 @@ largest clock of each producer knows a double when it sees one, and may forget n
 - `ticks`: clocks, and how they move.
 - `publisher`: gives messages their UUIDs, and makes what acknowledges them.
 - `sequencer`: reads messages as they stand in a log, and yields those that count, in order.
+- `outcomes`: what can become of a message.
 - `states`: what a sequencer remembers of its producers, kept in a checkpoint and pruned.
 """

@@ -18,10 +18,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import Enum
 from itertools import chain
 from typing import Any, NamedTuple
 
+from harvest_dagster.sequence.outcomes import (
+    ALONE,
+    OF_SPANS,
+    PENDING,
+    SETTLING,
+    UNCHANGING,
+    Outcome,
+)
 from harvest_dagster.sequence.states import NONE_OPEN, Checkpoint, Producer, forgettable
 from harvest_dagster.sequence.uuids import Flags
 
@@ -36,25 +43,6 @@ class Sighting(NamedTuple):
     begin: int
     end: int
     body: Any = None
-
-
-class Outcome(Enum):
-    """What became of a message that was seen."""
-
-    OUTSIDE_ALREADY_ACKED = "OutsideAlreadyAcked"
-    OUTSIDE_COMMIT = "OutsideCommit"
-    CONTINUE_ALREADY_ACKED = "ContinueAlreadyAcked"
-    CONTINUE_TXN_CLOCK_LARGER = "ContinueTxnClockLarger"
-    CONTINUE_BEGIN_SPAN = "ContinueBeginSpan"
-    CONTINUE_EXTEND_SPAN = "ContinueExtendSpan"
-    ACK_ROLLBACK = "AckRollback"
-    ACK_EMPTY = "AckEmpty"
-    ACK_COMMIT_RING = "AckCommitRing"
-    ACK_COMMIT_REPLAY = "AckCommitReplay"
-    SETTLE_ALREADY_ACKED = "SettleAlreadyAcked"
-    SETTLE_EMPTY = "SettleEmpty"
-    SETTLE_COMMIT_RING = "SettleCommitRing"
-    SETTLE_COMMIT_REPLAY = "SettleCommitReplay"
 
 
 Reread = Callable[[str, int, int], Iterable[Sighting]]
@@ -85,10 +73,11 @@ class _Partial:
 class _Log:
     """A log: how far it was read, and its producers."""
 
-    __slots__ = ("offset", "producers")
+    __slots__ = ("changed", "offset", "producers")
 
     def __init__(self, known: Checkpoint) -> None:
         self.offset = known.offset
+        self.changed = set[bytes]()  # producers of which a checkpoint would keep something else
         self.producers = {
             producer: _Partial(state.last_ack, state.begin)
             for producer, state in known.producers.items()
@@ -106,6 +95,7 @@ class Sequencer:
         self._ring: list[tuple[_Partial, Sighting] | None] = [None] * max(1, ring)
         self._head = 0
         self._logs = {log: _Log(each) for log, each in (known or {}).items()}
+        self._moved = set[str]()
         self._settles = False
         self.outcome: Outcome | None = None
         """What became of the last message."""
@@ -119,6 +109,7 @@ class Sequencer:
         self._evict()
         self.replayed = None
         log = self._logs.get(message.log) or self._new_log(message.log)
+        self._moved.add(message.log)
         if message.clock == 0:
             self.outcome = Outcome.OUTSIDE_COMMIT
             return self._alone(log, message)
@@ -126,21 +117,54 @@ class Sequencer:
         if partial is None:
             partial = log.producers[message.producer] = _Partial(message.clock - 1)
         self.outcome = outcome = _judged(partial, message)
-        if outcome in _OF_SPANS:
+        if outcome not in UNCHANGING:
+            log.changed.add(message.producer)
+        if outcome in OF_SPANS:
             return self._settled(log, partial, message)
-        if outcome in _ALONE:
+        if outcome in ALONE:
             partial.settle(message.clock)
             return self._alone(log, message)
         log.offset = message.end
         if outcome is Outcome.ACK_ROLLBACK:
             partial.settle(message.clock)
-        elif outcome in _PENDING:
+        elif outcome in PENDING:
             self._hold(partial, message)
         return ()
 
+    def pass_to(self, name: str, offset: int) -> None:
+        """Have a log be read up to an offset, where nothing that counts stands before that."""
+        log = self._logs.get(name) or self._new_log(name)
+        if offset > log.offset:
+            log.offset = offset
+            self._moved.add(name)
+
     def checkpoint(self, horizon_ns: int = 0) -> dict[str, Checkpoint]:
         """Return what is to be kept of each log, without producers that the horizon forgets."""
-        return {name: _kept(log, horizon_ns) for name, log in self._logs.items()}
+        self.forget(horizon_ns)
+        return {name: _kept(log, log.producers) for name, log in self._logs.items()}
+
+    def changes(self) -> dict[str, Checkpoint]:
+        """Return the logs that moved since the last call, with the producers that changed alone."""
+        found = {name: _kept(log, log.changed) for name, log in self._moved_logs()}
+        for _, log in self._moved_logs():
+            log.changed.clear()
+        self._moved.clear()
+        return found
+
+    def forget(self, horizon_ns: int) -> dict[str, list[bytes]]:
+        """Forget producers by the horizon, and return which, by their logs; it looks at all."""
+        found = {}
+        for name, log in self._logs.items():
+            gone = forgettable(_states(log, log.producers), horizon_ns) if horizon_ns else []
+            for producer in gone:
+                del log.producers[producer]
+                log.changed.discard(producer)
+            if gone:
+                found[name] = gone
+        return found
+
+    def _moved_logs(self) -> list[tuple[str, _Log]]:
+        return [(name, self._logs[name]) for name in sorted(self._moved)]
 
     def _new_log(self, name: str) -> _Log:
         log = self._logs[name] = _Log(Checkpoint())
@@ -195,13 +219,21 @@ class Sequencer:
                 later = each.begin if later == NONE_OPEN and each.clock > message.clock else later
                 continue
             partial.begin = each.begin
+            self._note(log, message)
             yield each
             partial.least = each.clock
         partial.begin = message.begin
+        self._note(log, message)
         yield message
         _close(partial, message, later)
         log.offset = message.end
+        self._note(log, message)
         self._settles = False
+
+    def _note(self, log: _Log, message: Sighting) -> None:
+        """Remember that a producer changed, also if changes were asked for amid its span."""
+        self._moved.add(message.log)
+        log.changed.add(message.producer)
 
 
 def _close(partial: _Partial, message: Sighting, later: int) -> None:
@@ -214,14 +246,13 @@ def _close(partial: _Partial, message: Sighting, later: int) -> None:
         partial.held.popleft()
 
 
-def _kept(log: _Log, horizon_ns: int) -> Checkpoint:
-    producers = {
-        producer: Producer(partial.least, partial.begin)
-        for producer, partial in log.producers.items()
-    }
-    for producer in forgettable(producers, horizon_ns):
-        del producers[producer], log.producers[producer]
-    return Checkpoint(log.offset, producers)
+def _states(log: _Log, producers: Iterable[bytes]) -> dict[bytes, Producer]:
+    known = log.producers
+    return {each: Producer(known[each].least, known[each].begin) for each in producers}
+
+
+def _kept(log: _Log, producers: Iterable[bytes]) -> Checkpoint:
+    return Checkpoint(log.offset, _states(log, producers))
 
 
 def _judged(partial: _Partial, message: Sighting) -> Outcome:
@@ -234,7 +265,7 @@ def _judged(partial: _Partial, message: Sighting) -> Outcome:
         case Flags.SETTLE if not is_new:
             return Outcome.SETTLE_ALREADY_ACKED
         case Flags.ACK | Flags.SETTLE:
-            empty, ring, replay = _SETTLING[Flags(message.flags)]
+            empty, ring, replay = SETTLING[Flags(message.flags)]
             if partial.begin == NONE_OPEN:
                 return empty
             return ring if partial.is_at_hand() else replay
@@ -250,17 +281,3 @@ def _judged_pending(partial: _Partial, clock: int) -> Outcome:
     if partial.begin == NONE_OPEN:
         return Outcome.CONTINUE_BEGIN_SPAN
     return Outcome.CONTINUE_EXTEND_SPAN
-
-
-_SETTLING = {
-    Flags.ACK: (Outcome.ACK_EMPTY, Outcome.ACK_COMMIT_RING, Outcome.ACK_COMMIT_REPLAY),
-    Flags.SETTLE: (Outcome.SETTLE_EMPTY, Outcome.SETTLE_COMMIT_RING, Outcome.SETTLE_COMMIT_REPLAY),
-}
-_ALONE = {Outcome.OUTSIDE_COMMIT, Outcome.ACK_EMPTY, Outcome.SETTLE_EMPTY}
-_PENDING = {Outcome.CONTINUE_BEGIN_SPAN, Outcome.CONTINUE_EXTEND_SPAN}
-_OF_SPANS = {
-    Outcome.ACK_COMMIT_RING,
-    Outcome.ACK_COMMIT_REPLAY,
-    Outcome.SETTLE_COMMIT_RING,
-    Outcome.SETTLE_COMMIT_REPLAY,
-}

@@ -143,6 +143,49 @@ def test_producers_are_forgotten() -> None:
     assert [*sequencer.see(sighting("log", old, 100, Flags.OUTSIDE, 5))]
 
 
+def test_what_has_changed() -> None:
+    """Logs that moved since the last call, each with the producers that changed, and no others."""
+    tried = Tried(8)
+    tried.sees("A1O", "B1O")
+    kept = {b"A": Producer(1), b"B": Producer(1)}
+    assert tried.sequencer.changes() == {"log": Checkpoint(2, kept)}
+    assert tried.sequencer.changes() == {}
+    tried.sees("A1O", "B2C")
+    assert tried.sequencer.changes() == {"log": Checkpoint(4, {b"B": Producer(1, 3)})}
+    tried.sees("B3C", "B2C")
+    assert tried.sequencer.changes() == {"log": Checkpoint(6, {})}
+    tried.sees("B4K", "A1K")
+    kept = {b"B": Producer(4), b"A": Producer(1)}
+    assert tried.sequencer.changes() == {"log": Checkpoint(8, kept)}
+    tried.sequencer.pass_to("log", 7)
+    assert tried.sequencer.changes() == {}
+    tried.sequencer.pass_to("log", 9)
+    assert tried.sequencer.changes() == {"log": Checkpoint(9, {})}
+
+
+def test_changes_add_up_to_the_checkpoint() -> None:
+    """Also where they were asked for amid a span."""
+    tried = Tried(8)
+    tried.sees("A1C", "A2C", "B1O")
+    summed = dict(tried.sequencer.changes()["log"].producers)
+    ack = tried.log.append("log", b"A", 3, Flags.ACK)
+    for _ in tried.sequencer.see(ack):
+        summed |= tried.sequencer.changes()["log"].producers
+    summed |= tried.sequencer.changes()["log"].producers
+    assert summed == tried.sequencer.checkpoint()["log"].producers
+
+
+def test_what_is_forgotten_is_told() -> None:
+    """By its log, so that it can be forgotten where it is kept as well."""
+    log = Log()
+    sequencer = Sequencer(log.reread)
+    sequencer.see(log.append("log", b"\x01old..", 100, Flags.OUTSIDE))
+    sequencer.see(log.append("log", b"\x01new..", 10_000, Flags.OUTSIDE))
+    assert sequencer.forget(1000) == {"log": [b"\x01old.."]}
+    assert sequencer.forget(1000) == {}
+    assert set(sequencer.changes()["log"].producers) == {b"\x01new.."}
+
+
 @pytest.mark.parametrize("ring", [-1, 0, 1])
 def test_the_smallest_ring(ring: int) -> None:
     """It has a place, and what it loses is read again."""
