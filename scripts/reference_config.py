@@ -9,7 +9,6 @@ from pydantic.fields import FieldInfo
 
 from harvest_dagster.config import PROJECT_FILE, Settings
 from harvest_dagster.harvest.config import RECORDS, HarvestConfig, Limits
-from harvest_dagster.harvest.durations import format_duration
 from harvest_dagster.harvest.goharvest_limits import GoharvestLimits
 from harvest_dagster.harvest.reaper_yaml import NAMES
 from harvest_dagster.orchestration import (
@@ -19,6 +18,7 @@ from harvest_dagster.orchestration import (
     OutboxComponent,
     OutboxResource,
 )
+from harvest_dagster.work.durations import format_duration
 from scripts.markdown import grid
 
 _DAGSTER = (OutboxResource, KafkaResource, NeliResource, HarvestResource, OutboxComponent)

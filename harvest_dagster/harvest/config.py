@@ -7,22 +7,14 @@ errors show their input, so none of them gets out.)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from hashlib import sha256
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 from warnings import warn
 
 from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Field,
-    ModelWrapValidatorHandler,
     SecretStr,
-    ValidationError,
     ValidationInfo,
     field_serializer,
     field_validator,
@@ -31,12 +23,12 @@ from pydantic import (
 
 from harvest_dagster.config import DEFAULT_OUTBOX, KafkaConfig
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.harvest.durations import Pause, Period
 from harvest_dagster.kafka.settings import masked
 from harvest_dagster.postgres.dsn import connection_string
 from harvest_dagster.postgres.names import TableName
-from harvest_dagster.text import printable
 from harvest_dagster.work.address import whole_address
+from harvest_dagster.work.checked import Checked, Count, KafkaName, Name, NamedFields, group_of
+from harvest_dagster.work.durations import Pause, Period
 
 Delivery = Literal["exactly_once", "at_least_once", "sequenced"]
 Marks = Literal["claims", "rows"]
@@ -55,79 +47,16 @@ TRUST_MARGIN_SECONDS = 1.0
 """How long before the end of its session a leader ceases to trust its lease."""
 _LEAST_SESSION_SECONDS = 6.0
 """Kafka's own default for the shortest session of a group's member."""
-_NAME_LENGTH = 200
-"""Less than Kafka's, for what is put behind a name."""
-_KAFKA_NAME_LENGTH = 249
-
-_NOT_OF_KAFKA_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
-
-
-def _whole(given: object) -> object:
-    if isinstance(given, bool):
-        raise ValueError("it must be a whole number")  # noqa: TRY004 - pydantic wants a ValueError
-    return given
-
-
-def _printable(name: str) -> str:
-    if not name.isprintable() or not 1 <= len(name) <= _NAME_LENGTH:
-        raise ValueError(f"it must be of 1 to {_NAME_LENGTH} printable characters")
-    return name
-
-
-def _kafka_name(name: str) -> str:
-    is_long = len(name) > _KAFKA_NAME_LENGTH
-    if is_long or name in ("", ".", "..") or _NOT_OF_KAFKA_NAMES.search(name):
-        raise ValueError(
-            f"it must be of 1 to {_KAFKA_NAME_LENGTH} letters, digits, '.', '_' and '-'"
-        )
-    return name
-
-
-def _group_of(name: str) -> str:
-    """Return a name as Kafka takes it; names that would look alike get a digest each."""
-    written = _NOT_OF_KAFKA_NAMES.sub("_", name)
-    return written if written == name else f"{written}-{sha256(name.encode()).hexdigest()[:8]}"
-
-
-Size = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
-Count = Annotated[Size, Field(ge=1)]
-Name = Annotated[str, AfterValidator(_printable)]
-KafkaName = Annotated[str, AfterValidator(_kafka_name)]
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where a config was read: what its fields are called there, and what they are by default."""
+class Origin(NamedFields):
+    """Where a config was read, and how many records it takes by default there."""
 
-    names: Mapping[str, str]
-    records: Mapping[Delivery, Records]
-
-
-class _Checked(BaseModel):
-    """A frozen model that refuses with a ConfigError; `context` may be an Origin."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True
-    )
-
-    def __setattr__(self, name: str, value: object) -> None:
-        # pydantic would refuse it too, and show the value.
-        raise ConfigError(f"{name}: a config does not change; make another")
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _refuse_without_values(
-        cls, given: object, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
-    ) -> Self:
-        try:
-            return handler(given)
-        except ValidationError as error:
-            fault = _faults(error, cls, _origin(info).names)
-        # Outside of the except, so that not even the error's context has the values.
-        raise ConfigError(fault)
+    records: Mapping[Delivery, Records] = field(default_factory=lambda: RECORDS)
 
 
-class Limits(_Checked):
+class Limits(Checked):
     """How much, how often and how long; durations are in seconds."""
 
     io_error_backoff: Pause = 0.5
@@ -178,7 +107,7 @@ class Limits(_Checked):
         return Limits(**given)
 
 
-class HarvestConfig(_Checked):
+class HarvestConfig(Checked):
     """All that a harvest must know."""
 
     outbox: str = DEFAULT_OUTBOX
@@ -191,7 +120,7 @@ class HarvestConfig(_Checked):
     producer_kafka: KafkaConfig = Field(default_factory=dict, repr=False)
     """more of them, for the producer"""
     leader_group: KafkaName = Field(
-        default_factory=lambda data: _group_of(data["name"]), validate_default=True
+        default_factory=lambda data: group_of(data["name"]), validate_default=True
     )
     """the group of the candidates; by default, the name"""
     leader_topic: KafkaName = Field(
@@ -269,22 +198,4 @@ class HarvestConfig(_Checked):
 
 
 def _origin(info: ValidationInfo) -> Origin:
-    return info.context if isinstance(info.context, Origin) else Origin({}, RECORDS)
-
-
-def _faults(error: ValidationError, model: type[BaseModel], names: Mapping[str, str]) -> str:
-    """Return each fault as its field and what may stand there; never the value."""
-    told = {}
-    for fault in error.errors(include_input=False, include_context=False, include_url=False):
-        field, *inner = map(str, fault["loc"] or (model.__name__,))
-        said = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "extra_forbidden":
-            said = f"no such setting; there are {', '.join(model.model_fields)}"
-        elif inner:  # the one field that has values of its own is a table of Kafka's settings
-            said = f"{printable(inner[0])} must be text, a number, true or false"
-        elif fault["type"] == "missing":
-            said = f"it is missing; give {model.model_fields[field].description}"
-        if fault["type"] != "default_factory_not_called":
-            shown = printable(names.get(field, field))
-            told[field, *inner[:1]] = f"{shown}: {said}"
-    return "; ".join(told.values())
+    return info.context if isinstance(info.context, Origin) else Origin()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from harvest_dagster.harvest.config import Count, Limits, Size
-from harvest_dagster.harvest.durations import Pause, Period, format_duration
+from harvest_dagster.harvest.config import Limits
+from harvest_dagster.work.checked import Count, Size
+from harvest_dagster.work.durations import Pause, Period, format_duration
 
 
 class GoharvestLimits(Limits):

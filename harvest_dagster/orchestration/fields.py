@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, create_model
 from pydantic.fields import FieldInfo
 
 from harvest_dagster.harvest.config import HarvestConfig, Limits
-from harvest_dagster.harvest.durations import format_duration
+from harvest_dagster.work.durations import format_duration
 
 Made = TypeVar("Made", bound=BaseModel)
 

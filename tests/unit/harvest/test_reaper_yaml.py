@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
 from harvest_dagster.harvest.config import HarvestConfig, Limits
-from harvest_dagster.harvest.durations import format_duration
 from harvest_dagster.harvest.reaper_yaml import TRACE, Reaper, load_reaper_yaml
+from harvest_dagster.work.durations import format_duration
 
 README = """\
 harvest:

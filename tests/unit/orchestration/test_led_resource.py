@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from harvest_dagster.errors import ConfigError
-from harvest_dagster.harvest.durations import Pause
 from harvest_dagster.orchestration import led_resource
+from harvest_dagster.work.durations import Pause
 from harvest_dagster.work.room import Room
 from tests.support.counter.room import Counter
 

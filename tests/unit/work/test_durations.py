@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from harvest_dagster.harvest.durations import Pause, Period, format_duration, parse_duration
+from harvest_dagster.work.durations import Pause, Period, format_duration, parse_duration
 
 PAUSE: TypeAdapter[float] = TypeAdapter(Pause)
 PERIOD: TypeAdapter[float] = TypeAdapter(Period)
