@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         KafkaError,
         MessageError,
         OutboxError,
+        ReaderError,
         RivalError,
         TransactionError,
     )
@@ -36,6 +37,7 @@ __all__ = [
     "MessageError",
     "Outbox",
     "OutboxError",
+    "ReaderError",
     "RivalError",
     "Settings",
     "TransactionError",

@@ -10,6 +10,7 @@
     ├── ClockError        this machine's clock is so wrong that Kafka refuses its messages
     ├── FencedError       another leader has the lease: nothing more may be written
     ├── RivalError        another leads the same table, or the name is of something else
+    ├── ReaderError       a reader can't go on: records are gone, or one can't be read or applied
     └── HarvestStateError a harvest was asked for what it can't do in its state
 
 A message says what is wrong and what to do next; the command line prints just that line.
@@ -56,6 +57,10 @@ class FencedError(HarvestError):
 
 class RivalError(HarvestError):
     """Another leads the same table, so each message would be published twice; or has the name."""
+
+
+class ReaderError(HarvestError):
+    """A reader can't go on by itself: records are gone, or one can't be read or applied."""
 
 
 class HarvestStateError(HarvestError):

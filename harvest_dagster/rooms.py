@@ -15,6 +15,7 @@ ROOMS = [
     "harvest_dagster.outbox",
     "harvest_dagster.work",
     "harvest_dagster.harvest",
+    "harvest_dagster.reader",
     "harvest_dagster.spark",
 ]
 """Their packages."""

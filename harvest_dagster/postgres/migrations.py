@@ -56,13 +56,13 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration]:
     return [each for each in migrations() if (each.room, each.version) not in applied]
 
 
-def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
-    """Apply what is pending, and return what was applied."""
+def migrate(connection: psycopg.Connection[Any], room: str | None = None) -> list[Migration]:
+    """Apply what is pending, of one room or of all, and return what was applied."""
     for name in ("lock", "schema", "table"):
         connection.execute(_SQL[name].text)
     if connection.execute(_SQL["has_rooms"].text).fetchone() is None:
         connection.execute(_SQL["rooms"].text)
-    todo = pending(connection)
+    todo = [each for each in pending(connection) if room in {None, each.room}]
     for each in todo:
         connection.execute(each.text)
         connection.execute(_SQL["record"].text, (each.room, each.version, each.name))

@@ -131,6 +131,17 @@ class Sequencer:
             self._hold(partial, message)
         return ()
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether `changes` would return any."""
+        return bool(self._moved)
+
+    @property
+    def open_spans(self) -> int:
+        """How many spans are open; it looks at all producers."""
+        each = (partial for log in self._logs.values() for partial in log.producers.values())
+        return sum(partial.begin != NONE_OPEN for partial in each)
+
     def pass_to(self, name: str, offset: int) -> None:
         """Have a log be read up to an offset, where nothing that counts stands before that."""
         log = self._logs.get(name) or self._new_log(name)

@@ -20,6 +20,7 @@ TABLES = {
     "outbox": {"claim", "parked", "producer", "retained"},
     "work": {"tour"},
     "harvest": set[str](),
+    "reader": {"reader_position", "reader_producer"},
     "spark": {"staged"},
 }
 """Whose the tables of the schema `harvest` are; that of migrations is below all of them."""
