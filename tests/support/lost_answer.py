@@ -18,7 +18,7 @@ class LosesAnswer(Proxy):
     def __init__(self, postgres: str, text: bytes) -> None:
         self._parts = urlsplit(postgres)
         super().__init__(self._parts.port or 5432)
-        self._text = text
+        self.text = text
         self.lost = threading.Event()
 
     @property
@@ -45,7 +45,7 @@ class LosesAnswer(Proxy):
     ) -> None:
         with suppress(OSError):
             while chunk := await requests.read(CHUNK):
-                if self._text in chunk and not self.lost.is_set():
+                if self.text in chunk and not self.lost.is_set():
                     heard.set()
                 to_server.write(chunk)
 

@@ -6,7 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pytest
@@ -84,9 +84,9 @@ class Shelf:
         topic: str | None = None,
     ) -> None:
         """Send a record."""
-        where = topic or self.place.topic
+        where, given = topic or self.place.topic, cast("Any", headers)
         self._writer.produce(
-            where, value, value[:1], partition, headers=headers, on_delivery=_delivered
+            where, value, value[:1], partition, headers=given, on_delivery=_delivered
         )
         self._writer.poll(0)
 
@@ -101,7 +101,7 @@ class Shelf:
     def rows(self, query: str) -> list[Any]:
         """Ask the store."""
         with psycopg.connect(self.url) as connection:
-            return connection.execute(query).fetchall()  # type: ignore[arg-type]
+            return connection.execute(query.encode()).fetchall()
 
     def has_seen(self, *values: str) -> None:
         """Wait until so much was applied, and nothing else."""
@@ -115,9 +115,7 @@ class Shelf:
 
     def reading(self, apply: Apply = insert, shard: int = 0, **changes: Any) -> RunningReading:
         """Begin to read."""
-        work = Reading(
-            self.config(**changes), self.store, apply, self.lease(shard), lambda: True
-        )
+        work = Reading(self.config(**changes), self.store, apply, self.lease(shard), lambda: True)
         return RunningReading(work)
 
     @contextmanager
