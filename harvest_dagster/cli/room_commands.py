@@ -6,6 +6,7 @@ A room that has a group of commands of its own names it, and is asked for that i
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib import import_module
@@ -33,6 +34,7 @@ from harvest_dagster.work.status import read_work_status
 from harvest_dagster.work.verbs import done, verbs_of
 
 _EVENTS = 5
+_CLAUSE = re.compile(r"[,.:;]\s|[,.:;]$")
 _Given = Mapping[str, Any]
 
 
@@ -107,7 +109,8 @@ def _command(name: str, act: Callable[..., None], *models: type[BaseModel] | Non
     for model in models:
         fields = {**(model.model_fields if model else {}), **fields}
     given = with_options(*(_option(field, of) for field, of in fields.items()))
-    return click.command(name)(given(act))
+    short = _CLAUSE.split((act.__doc__ or "").strip(), maxsplit=1)[0]
+    return click.command(name, short_help=f"{short}.")(given(act))
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., None]], Callable[..., None]]:

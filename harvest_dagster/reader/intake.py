@@ -16,10 +16,10 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ErrorCode
 
 from harvest_dagster.clock import Deadline
+from harvest_dagster.config import KafkaConfig
 from harvest_dagster.errors import KafkaError, ReaderError
 from harvest_dagster.kafka.settings import client_settings, make
 from harvest_dagster.reader.positions import Partition
-from harvest_dagster.reader.reader_config import ReaderConfig
 
 _AT_ONCE = 1000
 _QUEUE = "queued.max.messages.kbytes"
@@ -54,24 +54,24 @@ class OutsideError(Exception):
         self.place = place
 
 
-def _consumer(config: ReaderConfig) -> Consumer:
+def _consumer(kafka: KafkaConfig, group: str) -> Consumer:
     own = {
-        "group.id": config.group,
+        "group.id": group,
         "isolation.level": "read_committed",
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
         "enable.partition.eof": True,
-        **({} if _QUEUE in config.kafka else {_QUEUE: _QUEUE_KB}),
+        **({} if _QUEUE in kafka else {_QUEUE: _QUEUE_KB}),
     }
-    return make(Consumer, client_settings(config.kafka, own, _OWNED))
+    return make(Consumer, client_settings(kafka, own, _OWNED))
 
 
 class Intake:
     """Takes the records of some partitions, each partition's in its order."""
 
-    def __init__(self, config: ReaderConfig, offsets: Mapping[Partition, int]) -> None:
-        self._consumer = _consumer(config)
+    def __init__(self, kafka: KafkaConfig, group: str, offsets: Mapping[Partition, int]) -> None:
+        self._consumer = _consumer(kafka, group)
         self._come: deque[Any] = deque()
         self._consumer.assign([TopicPartition(*place, at) for place, at in offsets.items()])
 
@@ -112,13 +112,13 @@ class Intake:
 class SecondLook:
     """Reads again what the ring has lost of a span, with a client of its own."""
 
-    def __init__(self, config: ReaderConfig) -> None:
-        self._config = config
+    def __init__(self, kafka: KafkaConfig, group: str) -> None:
+        self._kafka, self._group = kafka, group
         self._consumer: Consumer | None = None
 
     def read(self, place: Partition, begin: int, end: int) -> Iterator[Any]:
         """Yield the records from an offset to before another; raise where the first is gone."""
-        consumer = self._consumer = self._consumer or _consumer(self._config)
+        consumer = self._consumer = self._consumer or _consumer(self._kafka, self._group)
         consumer.assign([TopicPartition(*place, begin)])
         try:
             yield from _until(consumer, place, begin, end)

@@ -110,7 +110,7 @@ class ReadRound:
         self._config, self._store, self._apply, self._shard = config, store, apply, shard
         self._control, self._progress = control, progress
         self._topics = SourceTopics(config.kafka)
-        self._second_look = SecondLook(config)
+        self._second_look = SecondLook(config.kafka, config.group)
         self._looked, self._moved, self._told, self._forgot = Timer(), Timer(), Timer(), Timer()
         self._is_wider = False
         self._followed = dict[Partition, int]()
@@ -129,7 +129,7 @@ class ReadRound:
             self._seen = seen
             self._offsets = {p.place: p.offset for p in self._taken.positions.values()}
             self._sequencer = Sequencer(self._reread, self._config.ring, self._taken.known)
-            self._intake = Intake(self._config, self._offsets)
+            self._intake = Intake(self._config.kafka, self._config.group, self._offsets)
             with closing(self._intake), closing(self._second_look):
                 self._read_all(connection)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from harvest_dagster.config import KafkaConfig
 from harvest_dagster.election.settings import CandidateSettings
+from harvest_dagster.errors import ConfigError
 from harvest_dagster.ledger.lease import Lease
 from harvest_dagster.reader.postgres_store import PostgresStore
 from harvest_dagster.reader.read_batch import Apply
@@ -44,6 +46,11 @@ class Readership:
         return self.config.postgres_url
 
     @property
+    def kafka(self) -> KafkaConfig:
+        """Where its topics are."""
+        return self.config.kafka
+
+    @property
     def candidate(self) -> CandidateSettings:
         """How its leaders are elected: by Kafka, for shares of the partitions."""
         config = self.config
@@ -62,3 +69,28 @@ class Readership:
         """Make the reading of a term; its store has fences of its own, so the lease stays as is."""
         del refreshed
         return Reading(self.config, self.store, self.apply, lease, trusted)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderName:
+    """A reader that a program runs: enough of it to be seen and operated, not to be run here."""
+
+    name: str
+    postgres_url: str = field(repr=False)
+    kafka: KafkaConfig = field(repr=False)
+    figures: Sequence[Figure] = FIGURES
+
+    @property
+    def store(self) -> PostgresStore:
+        """Where its positions are: where its lease is."""
+        return PostgresStore(self.postgres_url)
+
+    @property
+    def candidate(self) -> CandidateSettings:
+        """Raise a ConfigError: it is not known what is read."""
+        raise ConfigError("give what is read, and what is done with it, by --file reader.yaml")
+
+    def work(self, lease: Lease, trusted: Trusted, refreshed: Refreshed) -> Reading:
+        """Raise a ConfigError likewise."""
+        del lease, trusted, refreshed
+        raise ConfigError("give what is read, and what is done with it, by --file reader.yaml")

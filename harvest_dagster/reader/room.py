@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harvest_dagster.reader.reader_yaml import ReaderOptions, reader_of
+from harvest_dagster.reader.reset import RESET
 from harvest_dagster.text import counted
 from harvest_dagster.work.led import Led
 from harvest_dagster.work.room import AssetText, CheckText, Room, Verdict
@@ -38,14 +40,24 @@ def judge(_led: Led, status: WorkStatus, still_seconds: float) -> Iterator[Verdi
     yield Verdict("reader", "no_lag_stuck", not stuck, says if stuck else "it gets on")
 
 
+def about(status: WorkStatus) -> str:
+    """Write how much waits."""
+    return f", lag {waits(status):,}"
+
+
 ROOM = Room(
     word="reader",
     events=KINDS,
+    commands="harvest_dagster.cli.reader:reader",
+    options=ReaderOptions,
+    led=reader_of,
     assets=_ASSETS,
     checks=_CHECKS,
     judge=judge,
     waits=waits,
+    about=about,
     place=lambda led: ("reader", led.name),
     twice="each would fence the other",
     warnings=frozenset({"stopped"}),
+    verbs=(RESET,),
 )

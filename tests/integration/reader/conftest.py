@@ -2,5 +2,6 @@
 
 from tests.support.place import place
 from tests.support.reading import shelf
+from tests.support.reaping import reap
 
-__all__ = ["place", "shelf"]
+__all__ = ["place", "reap", "shelf"]
