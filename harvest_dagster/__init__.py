@@ -1,7 +1,7 @@
 """harvest_dagster: messages stashed in your transaction, published once and in order.
 
-What stands in `__all__` here, and of `harvest_dagster.harvest`, `.spark`, `.orchestration` and
-`.testing`, is the public API; everything else may change between versions.
+What stands in `__all__` here, and of `harvest_dagster.harvest`, `.reader`, `.spark`,
+`.orchestration` and `.testing`, is the public API; everything else may change between versions.
 """
 
 from importlib import import_module

@@ -59,6 +59,11 @@ _STAGES = (
     "work.runner",
     "work.delegate",
     "orchestration.candidacy",
+    "reader.reading",
+    "reader.read_round",
+    "reader.gathering",
+    "reader.intake",
+    "reader.postgres_store",
 )
 
 

@@ -18,6 +18,7 @@ from harvest_dagster.orchestration import (
     OutboxComponent,
     OutboxResource,
 )
+from harvest_dagster.reader import ReaderConfig
 from harvest_dagster.work.durations import format_duration
 from scripts.markdown import grid
 
@@ -50,6 +51,10 @@ def config() -> Iterator[str]:
     yield f"\nRead from a reaper.yaml, without effect: {', '.join(map(_key, ignored))}."
     yield f"goharvest's `limits.queueTimeout` is {_key('drain_timeout')}; in Python,"
     yield "`queue_timeout` is the old name of `drain_timeout`: it is taken, with a warning."
+    yield "\n## A reader\n"
+    yield "The fields of `ReaderConfig`, and keys of [reader.yaml](../how-to/read.md#without-code),"
+    yield "where `kafka` and `postgres` are those of the settings.\n"
+    yield from _model(ReaderConfig)
     yield "\n## In Dagster\n"
     yield "Every field may be left out: names then follow from the table, numbers of records from"
     yield "the delivery, and places from the settings. The fields of `OutboxComponent` are the"

@@ -38,7 +38,9 @@ class PostgresStore:
 
     def connect(self, purpose: str) -> psycopg.Connection[Any]:
         """Connect; each statement outside of `transaction()` is committed by itself."""
-        return connect(self._url, purpose)
+        connection = connect(self._url, purpose)
+        connection.execute(_SQL["watched"].text)
+        return connection
 
     def prepare(self, connection: psycopg.Connection[Any]) -> None:
         """Make the tables of readers where they are missing."""

@@ -111,7 +111,7 @@ class ReadRound:
         self._control, self._progress = control, progress
         self._topics = SourceTopics(config.kafka)
         self._second_look = SecondLook(config.kafka, config.group)
-        self._looked, self._moved, self._told, self._forgot = Timer(), Timer(), Timer(), Timer()
+        self._looked, self._moved, self._told, self._forgot = Timer(), Timer(), Timer(0), Timer()
         self._is_wider = False
         self._followed = dict[Partition, int]()
         self.alone = 0
@@ -169,6 +169,7 @@ class ReadRound:
     def _read_batch(self, connection: psycopg.Connection[Any], gathering: Gathering) -> None:
         first = next(gathering.messages, None)
         if first is not None:
+            self._tell_now_and_then()  # before apply, which may take long
             with connection.transaction():
                 self._apply_to(connection, chain([first], gathering.messages))
                 if gathering.failure is not None:
@@ -204,6 +205,9 @@ class ReadRound:
     def _see_to_the_rest(self) -> None:
         if self._looked.is_older(_LOOK_SECONDS):
             self._look()
+        self._tell_now_and_then()
+
+    def _tell_now_and_then(self) -> None:
         if self._told.is_older(_TELL_SECONDS):
             self._tell()
 

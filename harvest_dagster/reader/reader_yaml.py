@@ -37,7 +37,7 @@ class ReaderOptions(BaseModel):
     name: str | None = Field(
         default=None, description="the reader's name, to see or operate one without its file"
     )
-    postgres: str = Field(description="postgresql://... of the lease, and of the store")
+    postgres: str = Field(default="", description="postgresql://... of the lease, and of the store")
 
 
 def reader_of(options: ReaderOptions) -> Readership | ReaderName:

@@ -19,15 +19,19 @@ from harvest_dagster.work.room import Call, Did, Verb
 class Reset(BaseModel):
     """Where it is to go on."""
 
-    topic: str = Field(description="the topic")
+    topic: str | None = Field(default=None, description="the topic")
     partition: int | None = Field(
         default=None, description="one partition, from 0 on; null: all of them"
     )
-    to: str = Field(description="earliest, end, or for one partition an offset")
+    to: str | None = Field(
+        default=None, description="earliest, end, or for one partition an offset"
+    )
 
 
 def _reset(call: Call, options: Reset) -> Did:
     led = cast("ReaderName", call.led)
+    if options.topic is None:
+        raise ConfigError("topic: name the topic in which it is to go on elsewhere")
     topics = SourceTopics(led.kafka)
     topic = topics.look([options.topic])[options.topic]
     offsets = _offsets(topics, topic, options)
@@ -38,7 +42,7 @@ def _reset(call: Call, options: Reset) -> Did:
         led.store.reset(connection, led.name, to)
     lines = [_line(each, before) for each in to]
     _note(call.connection, led.name, {"topic": topic.name, "to": options.to, "by": call.by})
-    return Did(lines, {"partitions": len(to), "topic": topic.name, "to": options.to})
+    return Did(lines, {"partitions": len(to), "topic": topic.name, "to": str(options.to)})
 
 
 def _offsets(topics: SourceTopics, topic: SourceTopic, options: Reset) -> Mapping[Partition, int]:
@@ -51,7 +55,7 @@ def _offsets(topics: SourceTopics, topic: SourceTopic, options: Reset) -> Mappin
         return topics.lows(places)
     if options.to == "end":
         return topics.highs(places)
-    if not options.to.isdecimal() or options.partition is None:
+    if options.to is None or not options.to.isdecimal() or options.partition is None:
         raise ConfigError("to: give earliest, end, or an offset with --partition")
     return dict.fromkeys(places, int(options.to))
 

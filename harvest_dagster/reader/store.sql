@@ -1,3 +1,8 @@
+-- watched: let the server notice within half a minute that a client is gone, and free its locks
+SELECT set_config('tcp_keepalives_idle', '10', false)
+     , set_config('tcp_keepalives_interval', '5', false)
+     , set_config('tcp_keepalives_count', '3', false)
+
 -- lock: one at a time begins to read for a reader
 SELECT pg_advisory_xact_lock(hashtextextended(%(reader)s, 727001))
 

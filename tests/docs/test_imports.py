@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-DOORS = ("", ".harvest", ".spark", ".orchestration", ".testing")
+DOORS = ("", ".harvest", ".reader", ".spark", ".orchestration", ".testing")
 """Of the package; a room that users import from has one."""
 SNIPPET = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

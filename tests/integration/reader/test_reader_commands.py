@@ -146,6 +146,7 @@ def test_reset_while_it_reads(shelf: Shelf, harvest: Harvest, kafka: dict[str, s
     [
         (("--to", "7"), "to: give earliest, end, or an offset with --partition"),
         (("--to", "end", "--partition", "9"), "partition: "),
+        ((), "to: give earliest, end"),
     ],
 )
 def test_reset_to_nowhere(
