@@ -48,7 +48,7 @@ class Shelf:
     """A topic to read, its writer, and a store with a table of what was read."""
 
     def __init__(self, place: Place, store_url: str) -> None:
-        self.place, self.url = place, store_url
+        self.place, self.url, self.topic = place, store_url, place.topic
         self.name = f"reader-{uuid.uuid4().hex}"
         self.store = PostgresStore(store_url)
         self._writer = Producer({**place.kafka, "linger.ms": 0})
@@ -56,10 +56,10 @@ class Shelf:
             connection.execute(SEEN)
 
     def config(self, **changes: Any) -> ReaderConfig:
-        """Make a config of a reader of the place's topic."""
+        """Make a config of a reader of the topic."""
         fields = {
             "name": self.name,
-            "topics": (self.place.topic,),
+            "topics": (self.topic,),
             "kafka": self.place.kafka,
             "postgres": self.place.postgres,
             **changes,
@@ -84,7 +84,7 @@ class Shelf:
         topic: str | None = None,
     ) -> None:
         """Send a record."""
-        where, given = topic or self.place.topic, cast("Any", headers)
+        where, given = topic or self.topic, cast("Any", headers)
         self._writer.produce(
             where, value, value[:1], partition, headers=given, on_delivery=_delivered
         )

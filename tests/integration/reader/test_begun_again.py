@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["start_harvest"]
 
 
-def test_fenced_by_a_second_reader(shelf: Shelf) -> None:
+def test_fenced_by_a_second_reader(shelf: Shelf, place: Place) -> None:
     """Who was fenced while it applied writes nothing, and says so."""
+    shelf.topic = place.new_topic(partitions=1)
     applying, go_on = threading.Event(), threading.Event()
 
     def slow(batch: ReadBatch) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import psycopg
+from confluent_kafka import Consumer, TopicPartition
 
 from harvest_dagster import Message
 from harvest_dagster.reader import PostgresStore, ReadBatch, ReceivedMessage
@@ -14,6 +15,7 @@ from harvest_dagster.sequence.ticks import at
 from harvest_dagster.sequence.uuids import Flags, made
 from tests.support.databases import new_database
 from tests.support.reading import Shelf, insert, producer_of
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from harvest_dagster.embedded import Servers
@@ -113,6 +115,17 @@ def test_a_store_in_another_database(place: Place, servers: Servers) -> None:
         assert (position.offset, position.fence) == (3, 1)
         with PostgresStore(place.postgres).connect("test") as connection:
             assert shelf.store.positions(connection, shelf.name) == []
+
+
+def test_the_groups_offsets_follow(shelf: Shelf) -> None:
+    """Tools that show a lag find it in Kafka."""
+    shelf.write("A1O", "A2O")
+    with shelf.read():
+        shelf.has_seen("A1O", "A2O")
+    asked = Consumer({**shelf.place.kafka, "group.id": shelf.name})
+    places = [TopicPartition(shelf.topic, 0)]
+    until(lambda: asked.committed(places, 10)[0].offset == 2)
+    asked.close()
 
 
 def test_two_shards_share_the_partitions(shelf: Shelf) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 
 from harvest_dagster.errors import ReaderError
 from harvest_dagster.ledger import events
@@ -148,6 +148,24 @@ def test_a_topic_that_is_made_anew_meanwhile(shelf: Shelf, place: Place) -> None
     reading.join()
     assert isinstance(reading.failure, ReaderError)
     assert shelf.seen() == ["A1O"]
+
+
+def test_a_span_whose_beginning_is_none(shelf: Shelf, place: Place) -> None:
+    """Where no record stands any more, as in a log that was compacted, it is not applied either."""
+    settings = {**place.kafka, "transactional.id": shelf.name}
+    transactions = Producer(settings)
+    transactions.init_transactions(20)
+    transactions.begin_transaction()
+    transactions.produce(place.topic, b"committed", partition=0)
+    transactions.commit_transaction(20)
+    shelf.write("A1C")
+    with shelf.read() as reading:
+        reading.caught_up(2)
+    of_the_mark = "UPDATE harvest.reader_producer SET begin = 1 RETURNING begin"
+    assert shelf.rows(of_the_mark) == [(1,)]
+    shelf.write("A2K")
+    assert "messages from offset 1 on" in str(shelf.stopped())
+    assert shelf.seen() == ["committed"]
 
 
 def test_a_span_whose_beginning_is_gone(shelf: Shelf, place: Place) -> None:
