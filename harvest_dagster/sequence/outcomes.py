@@ -10,6 +10,8 @@ from harvest_dagster.sequence.uuids import Flags
 class Outcome(Enum):
     """What became of a message that was seen."""
 
+    __hash__ = object.__hash__  # it is looked up for each message, and Enum's own takes its time
+
     OUTSIDE_ALREADY_ACKED = "OutsideAlreadyAcked"
     OUTSIDE_COMMIT = "OutsideCommit"
     CONTINUE_ALREADY_ACKED = "ContinueAlreadyAcked"

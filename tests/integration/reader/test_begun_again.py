@@ -16,10 +16,14 @@ from confluent_kafka.cimpl import NewPartitions
 
 from harvest_dagster.errors import FencedError
 from harvest_dagster.reader import PostgresStore, ReadBatch
+from harvest_dagster.reader.positions import Position
+from harvest_dagster.reader.received import log_of
+from harvest_dagster.reader.source_topics import SourceTopics
+from harvest_dagster.sequence.states import Checkpoint, Producer
 from tests.support.lost_answer import LosesAnswer
 from tests.support.paths import PROGRAMS, ROOT
 from tests.support.proxies import served
-from tests.support.reading import Shelf, insert
+from tests.support.reading import Shelf, insert, producer_of
 from tests.support.running import StartHarvest, start_harvest
 from tests.support.waiting import until
 
@@ -70,6 +74,25 @@ def test_a_commit_whose_answer_is_lost(shelf: Shelf, place: Place) -> None:
             shelf.write("A2O", "B2K", "A3O")
             shelf.has_seen("A1O", "A2O", "B1C", "B2K", "A3O")
     assert len(batches) >= 2
+
+
+def test_it_waits_for_a_commit_under_way(shelf: Shelf, place: Place) -> None:
+    """Whoever begins goes on behind what another commits just then, and not before it."""
+    shelf.write("A1O", "A2O", "A3O")
+    topic = SourceTopics(place.kafka).look([shelf.topic])[shelf.topic]
+    new = [Position(*each, topic.id, 0, 0, 0) for each in topic.places]
+    log = log_of(shelf.topic, 0)
+    changes = {log: Checkpoint(2, {producer_of("A"): Producer(2)})}
+    with shelf.store.connect("before") as connection:
+        shelf.store.prepare(connection)
+        taken = shelf.store.take(connection, shelf.name, new, topic.places)
+        with connection.transaction():
+            shelf.store.move(connection, shelf.name, taken, changes, {})
+            reading = shelf.reading()
+            until(lambda: place.is_waiting(f"harvest {shelf.name} read"))
+            assert reading.work.found is None
+    shelf.has_seen("A3O")
+    assert reading.end() is None
 
 
 def test_a_connection_that_breaks_before_the_commit(shelf: Shelf) -> None:
