@@ -28,6 +28,9 @@ _SILENT_SECONDS = 30.0
 _POLL_SECONDS = 0.5
 _END: int = ErrorCode._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes begin so
 _OUTSIDE: int = ErrorCode._AUTO_OFFSET_RESET  # noqa: SLF001
+_HASTY = {"fetch.wait.max.ms": 10}
+"""Kafka answers one request of a connection after the other: one that waits at a partition's end,
+for half a second otherwise, would hold up the next look."""
 _OURS = "the reader goes by its store"
 _OWNED = {
     "group.id": "it is the reader's name",
@@ -54,7 +57,7 @@ class OutsideError(Exception):
         self.place = place
 
 
-def _consumer(kafka: KafkaConfig, group: str) -> Consumer:
+def _consumer(kafka: KafkaConfig, group: str, **more: int) -> Consumer:
     own = {
         "group.id": group,
         "isolation.level": "read_committed",
@@ -64,7 +67,7 @@ def _consumer(kafka: KafkaConfig, group: str) -> Consumer:
         "enable.partition.eof": True,
         **({} if _QUEUE in kafka else {_QUEUE: _QUEUE_KB}),
     }
-    return make(Consumer, client_settings(kafka, own, _OWNED))
+    return make(Consumer, client_settings(kafka, own | more, _OWNED))
 
 
 class Intake:
@@ -118,7 +121,7 @@ class SecondLook:
 
     def read(self, place: Partition, begin: int, end: int) -> Iterator[Any]:
         """Yield the records from an offset to before another; raise where the first is gone."""
-        consumer = self._consumer = self._consumer or _consumer(self._kafka, self._group)
+        consumer = self._consumer = self._consumer or _consumer(self._kafka, self._group, **_HASTY)
         consumer.assign([TopicPartition(*place, begin)])
         try:
             yield from _until(consumer, place, begin, end)

@@ -59,7 +59,7 @@ class Progress:
         self.applied += counts.applied
         self.read += counts.read
         self.doubles += counts.doubles
-        self.batches += 1
+        self.batches += counts.read > 0
 
 
 class Control:
@@ -111,7 +111,8 @@ class ReadRound:
         self._control, self._progress = control, progress
         self._topics = SourceTopics(config.kafka)
         self._second_look = SecondLook(config.kafka, config.group)
-        self._looked, self._moved, self._told, self._forgot = Timer(), Timer(), Timer(0), Timer()
+        self._looked, self._moved = Timer(), Timer()
+        self._told, self._forgot = Timer(0), Timer(0)  # of a round's first batch, at once
         self._is_wider = False
         self._followed = dict[Partition, int]()
         self.alone = 0

@@ -107,6 +107,22 @@ def test_a_file_that_is_wrong(
     assert why in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "which reader? give --file reader.yaml, or --name"),
+        (("--name", "totals"), "give what is read, and what is done with it, by --file"),
+        (("--file", "nowhere.yaml"), "nowhere.yaml: it can't be read: No such file"),
+    ],
+)
+def test_run_of_nothing(
+    harvest: Harvest, kafka: dict[str, str], words: tuple[str, ...], why: str
+) -> None:
+    """It says what to give."""
+    refused = harvest("reader", "run", *words, **kafka)
+    assert (refused.returncode, why in refused.stderr) == (1, True), refused.stderr
+
+
 def test_reset(shelf: Shelf, harvest: Harvest, kafka: dict[str, str]) -> None:
     """It goes on elsewhere; what counted by its UUID is not applied again."""
     shelf.write("A1O", "B1C", "-")

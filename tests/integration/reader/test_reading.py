@@ -117,6 +117,37 @@ def test_a_store_in_another_database(place: Place, servers: Servers) -> None:
             assert shelf.store.positions(connection, shelf.name) == []
 
 
+def test_producers_are_forgotten(shelf: Shelf) -> None:
+    """By the horizon, where they are kept; who has a span open is not."""
+    hour = 3600 * 10_000_000 << 4
+    shelf.write("A160O", "B160C", f"C{2 * hour}O")
+    with shelf.read(horizon="1h") as reading:
+        reading.caught_up(3)
+    rows = shelf.rows("SELECT last_ack, begin FROM harvest.reader_producer ORDER BY begin")
+    assert rows == [(2 * hour, -1), (159, 1)]
+
+
+def test_the_largest_clock(shelf: Shelf) -> None:
+    """A clock has 64 bits, and so has what is kept of it."""
+    largest = f"A{(1 << 64) - 1}O"
+    shelf.write(largest)
+    with shelf.read():
+        shelf.has_seen(largest)
+    shelf.write(largest, "A5O", "B1O")
+    with shelf.read():
+        shelf.has_seen(largest, "B1O")
+
+
+def test_two_topics(shelf: Shelf, place: Place) -> None:
+    """A producer's clocks are of a partition: in another, they say nothing."""
+    other = place.new_topic()
+    shelf.write("A2O")
+    shelf.write("A1O", "A1O", topic=other)
+    with shelf.read(topics=(shelf.topic, other)) as reading:
+        reading.caught_up(3)
+    assert sorted(shelf.seen()) == ["A1O", "A2O"]
+
+
 def test_the_groups_offsets_follow(shelf: Shelf) -> None:
     """Tools that show a lag find it in Kafka."""
     shelf.write("A1O", "A2O")
