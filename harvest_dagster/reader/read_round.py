@@ -35,8 +35,8 @@ from harvest_dagster.reader.received import ReceivedMessage, partition_of, sight
 from harvest_dagster.reader.source_topics import SourceTopic, SourceTopics
 from harvest_dagster.sequence.sequencer import Sequencer, Sighting
 
-_LOOK_SECONDS, _LOOK_AGAIN_SECONDS = 5.0, 1.0
-"""How old a look at the topics may be: when nothing comes, and when a batch is to be committed."""
+_LOOK_SECONDS = 5.0
+"""How often the topics are looked at while nothing is to be committed."""
 _TELL_SECONDS = 0.5
 _FORGET_SECONDS = 60.0
 _SECOND_NS = 1_000_000_000
@@ -191,8 +191,7 @@ class ReadRound:
         apply(self._apply, messages, connection)
 
     def _move(self, connection: psycopg.Connection[Any], counts: Counts) -> None:
-        if self._looked.is_older(_LOOK_AGAIN_SECONDS):
-            self._look()
+        self._look()  # behind the last record, so that none of them is another topic's
         self._control.check()
         name, changes = self._config.name, self._sequencer.changes()
         self._store.move(connection, name, self._taken, changes, counts.epochs)

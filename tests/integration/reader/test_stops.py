@@ -150,6 +150,20 @@ def test_a_topic_that_is_made_anew_meanwhile(shelf: Shelf, place: Place) -> None
     assert shelf.seen() == ["A1O"]
 
 
+def test_a_topic_that_is_made_anew_while_it_is_applied(shelf: Shelf, place: Place) -> None:
+    """The last look is behind the last record: nothing that was read before it is committed."""
+
+    def apply(batch: ReadBatch) -> None:
+        insert(batch)
+        place.drop_topic(place.topic)
+        until(lambda: place.topic not in place.admin.list_topics(timeout=10).topics)
+        place.new_topic(place.topic)
+
+    shelf.write("A1O")
+    assert f"the topic {place.topic} was deleted and made anew" in str(shelf.stopped(apply))
+    assert shelf.seen() == []
+
+
 def test_a_span_whose_beginning_is_none(shelf: Shelf, place: Place) -> None:
     """Where no record stands any more, as in a log that was compacted, it is not applied either."""
     settings = {**place.kafka, "transactional.id": shelf.name}
