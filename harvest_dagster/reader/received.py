@@ -12,8 +12,8 @@ from harvest_dagster.errors import MessageError, ReaderError
 from harvest_dagster.sequence import uuids
 from harvest_dagster.sequence.sequencer import Sighting
 from harvest_dagster.sequence.ticks import unix_ns
+from harvest_dagster.sequence.uuids import HEADER
 
-UUID_HEADER = "uuid"
 _SECOND_NS = 1_000_000_000
 _SECOND_MS = 1000
 
@@ -60,13 +60,13 @@ def partition_of(log: str) -> tuple[str, int]:
 def sighted(record: Any, *, required: bool = False) -> Sighting:  # noqa: ANN401 - confluent's Message
     """Return a record as the sequencer sees it; raise a ReaderError where its UUID is none."""
     headers = record.headers()
-    identity = next((v for k, v in reversed(headers or ()) if k == UUID_HEADER), None)
+    identity = next((v for k, v in reversed(headers or ()) if k == HEADER), None)
     topic, partition, offset = record.topic(), record.partition(), record.offset()
     if identity is None:
         if required:
             raise ReaderError(
                 f"{topic}, partition {partition}, offset {offset}: the record has no header"
-                f" {UUID_HEADER}, and uuid is `required`; have it be `optional`, or read on behind"
+                f" {HEADER}, and uuid is `required`; have it be `optional`, or read on behind"
                 " it with `harvest reader reset`"
             )
         identity = uuids.NIL
@@ -74,7 +74,7 @@ def sighted(record: Any, *, required: bool = False) -> Sighting:  # noqa: ANN401
         producer, clock, flags = uuids.read(identity)
     except MessageError as error:
         raise ReaderError(
-            f"{topic}, partition {partition}, offset {offset}: its header {UUID_HEADER} is no UUID:"
+            f"{topic}, partition {partition}, offset {offset}: its header {HEADER} is no UUID:"
             f" {error}; read on behind it with `harvest reader reset`"
         ) from None
     return Sighting(log_of(topic, partition), producer, clock, flags, offset, offset + 1, record)
@@ -85,7 +85,7 @@ def received(seen: Sighting) -> ReceivedMessage:
     record = seen.body
     headers = tuple(record.headers() or ())
     kind, at = record.timestamp()
-    identity = next((v for k, v in reversed(headers) if k == UUID_HEADER), None)
+    identity = next((v for k, v in reversed(headers) if k == HEADER), None)
     return ReceivedMessage(
         record.topic(),
         record.partition(),

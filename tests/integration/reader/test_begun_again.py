@@ -24,13 +24,13 @@ from tests.support.lost_answer import LosesAnswer
 from tests.support.paths import PROGRAMS, ROOT
 from tests.support.proxies import served
 from tests.support.reading import Shelf, insert, producer_of
-from tests.support.running import StartHarvest, start_harvest
+from tests.support.running import Spawn, StartHarvest, spawn, start_harvest
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from tests.support.place import Place
 
-__all__ = ["start_harvest"]
+__all__ = ["spawn", "start_harvest"]
 
 
 def test_fenced_by_a_second_reader(shelf: Shelf, place: Place) -> None:
@@ -183,6 +183,29 @@ def test_killed_while_a_harvest_publishes(
         with process(shelf) as reading:
             until(lambda before=before: len(shelf.seen()) > before + 150)  # type: ignore[misc]
             assert reading.poll() is None
+    reads_all(shelf, place)
+
+
+def test_leaders_and_readers_are_killed(
+    shelf: Shelf, place: Place, spawn: Spawn, start_harvest: StartHarvest
+) -> None:
+    """Sequenced, what was sent again and again, by one leader after the other, counts once."""
+    settings = place.settings(delivery="sequenced", limits={"mark_query_records": 50})
+    for _ in range(5):
+        place.put(600)
+        before, waiting = len(shelf.seen()), place.waiting()
+        leader = spawn(settings, place.lease())
+        with process(shelf) as reading:
+            until(lambda waiting=waiting: place.waiting() < waiting - 100)  # type: ignore[misc]
+            leader.kill()
+            until(lambda before=before: len(shelf.seen()) > before + 50)  # type: ignore[misc]
+            assert reading.poll() is None
+    start_harvest(place.config(delivery="sequenced"))
+    reads_all(shelf, place)
+
+
+def reads_all(shelf: Shelf, place: Place) -> None:
+    """Read on, and assert that all that was stashed is there once, and each key's in order."""
     with shelf.read():
         until(lambda: len(shelf.seen()) >= len(place.stashed))
         until(lambda: not place.waiting())
