@@ -172,6 +172,7 @@ def test_a_span_whose_beginning_is_none(shelf: Shelf, place: Place) -> None:
     transactions.begin_transaction()
     transactions.produce(place.topic, b"committed", partition=0)
     transactions.commit_transaction(20)
+    until(lambda: not place.in_transaction(place.topic))  # its mark is there, and at offset 1
     shelf.write("A1C")
     with shelf.read() as reading:
         reading.caught_up(2)
