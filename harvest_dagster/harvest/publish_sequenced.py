@@ -17,6 +17,7 @@ does Kafka's silence.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from queue import Empty
 from typing import TypeAlias
@@ -52,7 +53,7 @@ class SequencedPublisher:
         self._producer, self._purger, self._careful = clients.producers[0], purger, careful
         self._few = _FEW if clients.hurries else 0
         self._lanes: PartitionLanes[_Outgoing] = PartitionLanes(now, one_by_one=careful)
-        self._released: list[tuple[Lane, _Outgoing]] = []
+        self._there: deque[Lane] = deque()
         self._acked: list[Sent] = []
         self._purging: list[Sent] = []
         self._heard_at = now()
@@ -67,7 +68,7 @@ class SequencedPublisher:
                 self._take(round_)
             if self._lanes.flying:
                 self._wait_for_kafka(_BOTH_SECONDS if self._purging else _WAIT_SECONDS)
-            if self._released:
+            if self._there:
                 self._release(round_)
             if self._ending is not None and not (self._careful and self._lanes.flying):
                 raise self._ending
@@ -83,7 +84,7 @@ class SequencedPublisher:
         return self._purger.purged
 
     def _is_settled(self) -> bool:
-        return not (self._lanes.flying or self._released or self._acked or self._purging)
+        return not (self._lanes.flying or self._acked or self._purging)
 
     def _take(self, round_: Round) -> None:
         """Take all batches that are there; wait for one only if nothing is in flight."""
@@ -118,10 +119,15 @@ class SequencedPublisher:
             raise RemarkError(f"Kafka was silent for {_SILENCE_SECONDS:.0f} s")
 
     def _release(self, round_: Round) -> None:
+        """Send what has waited for those that are there.
+
+        Not as soon as that is heard: it may be in the midst of a batch, whose records come behind.
+        """
         round_.check()
-        released, self._released = self._released, []
-        for lane, outgoing in released:
-            self._send(lane, outgoing)
+        while self._there:
+            lane = self._there.popleft()
+            for outgoing in self._lanes.acknowledged(lane):
+                self._send(lane, outgoing)
 
     def _send(self, lane: Lane, outgoing: _Outgoing) -> None:
         row, batch, clock = outgoing
@@ -155,8 +161,7 @@ class SequencedPublisher:
             return
         self._heard_at = now()
         self._acked.append(outgoing[:2])
-        for released in self._lanes.acknowledged(lane):
-            self._released.append((lane, released))
+        self._there.append(lane)
 
     def _fail(self, lane: Lane, outgoing: _Outgoing, error: KafkaError) -> None:
         """End the session; the first that failed says why, if others went down with it."""

@@ -103,17 +103,19 @@ class RoundRun:
             purger = Purger(purging, sql, self._fence)
             self.parked = self._park(purging, sql)
             left = left_claims(purging, self._fence, sql.claimed, self._config.shards)
-            self._suit(left)
+            is_suited = self._suit(left)
             self.flow.check()
             clients = Clients.open(self._config, self._lease.shard, self._batching())
             stack.callback(clients.close)
             recovery = self._recover(purging, purger, clients)
-            held, sequenced = self._before.held_topics, self._config.delivery == "sequenced"
-            topics = TopicBook(clients.producers[0], clients.admin, held, sequenced=sequenced)
+            held = self._before.held_topics
+            uncompacted = self._config.delivery == "sequenced" and not is_suited
+            topics = TopicBook(clients.producers[0], clients.admin, held, uncompacted=uncompacted)
             settling = [batch for batch in left if leave_out_held(batch, topics)]
             claims = self._claims(marking, sql, topics, recovery.next_batch)
             self._hasty(marking, purging).execute(_SQL["hasty"].text)
-            limits = self._mark_limits(recovery, settles=bool(settling), left=bool(left))
+            settles = is_suited or bool(settling)
+            limits = self._mark_limits(recovery, settles=settles, left=bool(left))
             marker = Marker(marking, sql, self._fence, topics, limits, claims)
             records = RecordPurger(purging, sql, self._fence)
             publisher = self._publisher(clients, recovery, records)
@@ -151,12 +153,15 @@ class RoundRun:
         for thread in threads:
             thread.join(_JOIN_SECONDS)
 
-    def _suit(self, left: Sequence[SequencedBatch]) -> None:
-        """Publish what was claimed as `sequenced` that way, before anything else."""
-        if left and self._config.delivery != "sequenced":
-            # The user's settings for the producer are for his delivery, and need not fit this one.
-            way = {"delivery": "sequenced", "producer_kafka": {}}
-            self._config = self._config.model_copy(update=way)
+    def _suit(self, left: Sequence[SequencedBatch]) -> bool:
+        """Publish what was claimed as `sequenced` that way, and in this round nothing else."""
+        waits = {row[1] for batch in left for row in batch.rows} - self._before.held_topics.keys()
+        if not waits or self._config.delivery == "sequenced":
+            return False
+        # The user's settings for the producer are for his delivery, and need not fit this one.
+        way = {"delivery": "sequenced", "producer_kafka": {}}
+        self._config = self._config.model_copy(update=way)
+        return True
 
     def _claims(
         self, connection: psycopg.Connection[Any], sql: Statements, topics: TopicBook, number: int

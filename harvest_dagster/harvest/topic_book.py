@@ -60,9 +60,9 @@ class TopicBook:
         held: dict[str, str],
         ask_seconds: float = _ASK_SECONDS,
         *,
-        sequenced: bool = False,
+        uncompacted: bool = False,
     ) -> None:
-        self._sequenced = sequenced
+        self._uncompacted = uncompacted
         self._producer, self._admin, self._ask_seconds = producer, admin, ask_seconds
         self._good: set[str] = set()
         self._limits: dict[str, tuple[int | None, float]] = {}
@@ -125,7 +125,7 @@ class TopicBook:
                 fault = forbidden(self._admin, [topic], self._ask_seconds).get(topic)
             except KafkaException as failure:
                 fault = explained(failure)
-        if fault is None and self._sequenced and self._is_compacted(topic):
+        if fault is None and self._uncompacted and self._is_compacted(topic):
             fault = _COMPACTED
         if fault is None:
             self._good.add(topic)

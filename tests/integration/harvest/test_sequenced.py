@@ -106,6 +106,18 @@ def test_one_that_wakes_up(place: Place, start_tour: StartTour, gone: MakeGone) 
     judge(place.stashed, read(place.kafka, place.topic), "sequenced")
 
 
+def test_a_client_whose_queue_is_full(place: Place, start_tour: StartTour) -> None:
+    """Records that wait for a partition's first go before those that come meanwhile."""
+    place.put(500, keys=100)
+    full = {"queue.buffering.max.messages": 2, "linger.ms": 0}
+    start_tour(place.config(**SEQUENCED, producer_kafka=full), place.lease())
+    place.put(500, keys=100)
+    place.drained()
+    found = read(place.kafka, place.topic)
+    judge(place.stashed, found, "sequenced")
+    assert all(each == sorted(each) for each in clocks(found).values())
+
+
 def test_partitions_that_were_added(place: Place, start_tour: StartTour, gone: MakeGone) -> None:
     """What was claimed before goes where its claim says; what is claimed then, by their number."""
     place.put(100)
@@ -211,6 +223,25 @@ def test_other_shards(place: Place, start_tour: StartTour, gone: MakeGone) -> No
     running.join()
     assert isinstance(running.failure, HarvestStateError)
     assert "marked by 2 shards, and now there are 1" in str(running.failure)
+
+
+def test_a_held_topic_does_not_keep_the_delivery(
+    place: Place, start_tour: StartTour, gone: MakeGone
+) -> None:
+    """What was claimed for it waits; all else is delivered as it is asked for now."""
+    held = place.new_topic()
+    place.stash([Message(held, "k", "v", {"trace": "t"})])
+    gone().claims(1, 1)
+    place.drop_topic(held)
+    running = start_tour(place.config(), place.lease())
+    until(lambda: held in running.tour.held)
+    place.put(20)
+    until(lambda: place.waiting() == 1)
+    found = read(place.kafka, place.topic)
+    assert [message.identity for message in found] == [None] * 20
+    place.new_topic(held)
+    place.drained()
+    judge(place.stashed, read(place.kafka, place.topic, held), "exactly_once")
 
 
 @pytest.mark.parametrize(("before", "after"), [*permutations(get_args(Delivery), 2)])
