@@ -23,6 +23,7 @@ COMMITTED, PLAIN = "read_committed", "read_uncommitted"
 _EOF = KafkaError._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes begin with an underscore
 _READ_SECONDS = 30.0
 _POLL_SECONDS = 0.05
+_MARK_SECONDS = 2.0
 
 Lanes = dict[tuple[str, bytes], list[bytes | None]]
 
@@ -51,6 +52,8 @@ class Received(NamedTuple):
 def read(kafka: dict[str, Any], *topics: str, isolation: str = COMMITTED) -> list[Received]:
     """Read topics to their ends."""
     consumer, places = _consumer(kafka, topics, isolation)
+    if isolation == COMMITTED:
+        _await_marks(kafka, consumer, places)
     found: list[Received] = []
     deadline = time.monotonic() + _READ_SECONDS
     while places:
@@ -63,6 +66,26 @@ def read(kafka: dict[str, Any], *topics: str, isolation: str = COMMITTED) -> lis
                 places.discard((message.topic() or "", message.partition() or 0))
     consumer.close()
     return found
+
+
+def _await_marks(
+    kafka: dict[str, Any], consumer: Consumer, places: Iterable[tuple[str, int]]
+) -> None:
+    """Wait a moment for the marks of transactions that were committed just now.
+
+    Kafka says that one is committed before readers may go beyond it. One that stays open is no
+    reason to wait for long.
+    """
+    plain = Consumer({**kafka, "group.id": "account", "isolation.level": PLAIN})
+    deadline = time.monotonic() + _MARK_SECONDS
+    for place in (TopicPartition(*each) for each in places):
+        while time.monotonic() < deadline and _end(consumer, place) < _end(plain, place):
+            time.sleep(_POLL_SECONDS)
+    plain.close()
+
+
+def _end(consumer: Consumer, place: TopicPartition) -> int:
+    return int(consumer.get_watermark_offsets(place, 10)[1])
 
 
 class Reader:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -30,6 +28,7 @@ from tests.support.added_parts import (
     mariadb_of,
     needs_mariadb,
 )
+from tests.support.killed import kill
 
 Processes = Callable[[Path], list[str]]
 
@@ -105,7 +104,7 @@ def test_added_parts_live_as_long_as_the_home(home: Path, processes: Processes) 
     servers = embedded.up(home, parts=RUNNABLE)
     assert sockets(servers)
     keep(servers)
-    kill(servers, RUNNABLE)
+    kill(servers, *RUNNABLE)
     seen = embedded.status(home)
     assert not seen.running
     assert seen.servers
@@ -159,10 +158,3 @@ def sockets(*of: Servers) -> list[Path]:
     """Return those that SeaweedFS has outside of a home, for S3."""
     ports = [each.port for servers in of for each in servers.each if each.name == "s3"]
     return [path for port in ports for path in Path("/tmp").glob(f"*-{port}.sock")]  # noqa: S108
-
-
-def kill(servers: Servers, names: list[str]) -> None:
-    """Kill servers the hard way."""
-    for server in servers.each:
-        if server.name in names and server.pid:
-            os.kill(server.pid, signal.SIGKILL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -18,6 +17,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from harvest_dagster import embedded
 from harvest_dagster.errors import EmbeddedError
+from tests.support.killed import kill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +33,6 @@ UP = "import sys, pathlib, harvest_dagster.embedded as e; e.up(pathlib.Path(sys.
 def pids(servers: Servers) -> dict[str, int | None]:
     """Tell the pid of each server."""
     return {server.name: server.pid for server in servers.each}
-
-
-def kill(servers: Servers, *names: str) -> None:
-    """Kill servers the hard way."""
-    for server in servers.each:
-        if server.name in names and server.pid:
-            os.kill(server.pid, signal.SIGKILL)
 
 
 def keep(servers: Servers, text: str) -> None:

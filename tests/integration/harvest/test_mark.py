@@ -51,7 +51,7 @@ def test_row_marks(place: Place, start_tour: StartTour) -> None:
     assert found == [(lease.leader_id,)]
 
 
-@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once", "sequenced"])
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 def test_row_marks_are_harvested(place: Place, start_tour: StartTour, delivery: str) -> None:
     """Records that are marked one by one are published as any."""
     place.put(2000, outbox="goharvest_outbox")

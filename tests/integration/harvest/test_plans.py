@@ -32,7 +32,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "gaps": {"lows": [5, 70, 30_000], "highs": [6, 90, 30_002]},
     "purge": {"batch": 3},
     "purge_records": {"ids": [1, 2, 3, 40_000], "batches": [1]},
-    "park": {"id": 5, "topic": "t", "reason": "r", "holds_key": True},
+    "park": {"id": 5, "topic": "t", "key": "k", "reason": "r", "holds_key": True},
 }
 
 
