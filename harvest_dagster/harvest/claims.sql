@@ -147,28 +147,26 @@ SELECT (SELECT count(*) FROM fence)
 -- trim: forget what is older than it has to be kept, so much at a time; tell if there may be more
 WITH portion AS (
     SELECT 10000 AS most
+), old_events AS (
+    SELECT id FROM harvest.event
+     WHERE name = %(name)s AND at < now() - make_interval(days => %(days)s)
+     ORDER BY at LIMIT (SELECT most FROM portion)
+), old_requeued AS (
+    SELECT id FROM harvest.parked
+     WHERE name = %(name)s AND requeued_at < now() - make_interval(days => %(days)s)
+     ORDER BY id LIMIT (SELECT most FROM portion)
+), old_retained AS (
+    SELECT id FROM harvest.retained
+     WHERE name = %(name)s AND purged_at < now() - make_interval(secs => %(retention)s)
+     ORDER BY purged_at LIMIT (SELECT most FROM portion)
 ), events AS (
-    DELETE FROM harvest.event
-     WHERE id IN (SELECT id FROM harvest.event
-                   WHERE name = %(name)s AND at < now() - make_interval(days => %(days)s)
-                   ORDER BY at LIMIT (SELECT most FROM portion))
-    RETURNING id
+    DELETE FROM harvest.event WHERE id IN (SELECT id FROM old_events)
 ), requeued AS (
-    DELETE FROM harvest.parked
-     WHERE name = %(name)s
-       AND id IN (SELECT id FROM harvest.parked
-                   WHERE name = %(name)s AND requeued_at < now() - make_interval(days => %(days)s)
-                   ORDER BY id LIMIT (SELECT most FROM portion))
-    RETURNING id
+    DELETE FROM harvest.parked WHERE name = %(name)s AND id IN (SELECT id FROM old_requeued)
 ), retained AS (
-    DELETE FROM harvest.retained
-     WHERE name = %(name)s
-       AND id IN (SELECT id FROM harvest.retained
-                   WHERE name = %(name)s
-                     AND purged_at < now() - make_interval(secs => %(retention)s)
-                   ORDER BY purged_at LIMIT (SELECT most FROM portion))
-    RETURNING id
+    DELETE FROM harvest.retained WHERE name = %(name)s AND id IN (SELECT id FROM old_retained)
 )
-SELECT most IN ((SELECT count(*) FROM events), (SELECT count(*) FROM requeued),
-                (SELECT count(*) FROM retained))
+-- What was found counts, not what was removed: somebody else may remove the same just now.
+SELECT most IN ((SELECT count(*) FROM old_events), (SELECT count(*) FROM old_requeued),
+                (SELECT count(*) FROM old_retained))
   FROM portion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from harvest_dagster.harvest.trim import Trimmer
@@ -15,6 +16,10 @@ OLD_EVENTS = """
     INSERT INTO harvest.event (name, shard, kind, at)
     SELECT name, 0, 'held', now() - interval '40 days'
       FROM generate_series(1, %s), unnest(ARRAY[%s, 'another']) AS name
+"""
+REMOVE_A_PORTION = """
+    DELETE FROM harvest.event
+     WHERE id IN (SELECT id FROM harvest.event WHERE name = %s ORDER BY at LIMIT 10000)
 """
 REQUEUED = """
     INSERT INTO harvest.parked (name, shard, id, kafka_topic, kafka_header_keys,
@@ -48,6 +53,20 @@ def test_what_was_published(place: Place, start_harvest: StartHarvest) -> None:
     place.rows("UPDATE harvest.retained SET purged_at = now() - interval '2 hours' WHERE id <= 60")
     until(lambda: kept() < 100)
     assert kept() == 40
+
+
+def test_two_at_once(place: Place) -> None:
+    """What another removes just now is no sign that there is no more."""
+    place.rows(OLD_EVENTS, (15_000, place.name))
+    trimmer = Trimmer(place.config())
+    with place.connect() as other, other.transaction():
+        other.execute(REMOVE_A_PORTION, (place.name,))
+        trims = threading.Thread(target=trimmer.trim)
+        trims.start()
+        until(lambda: place.is_waiting("harvest %trim"))
+    trims.join()
+    trimmer.trim()
+    assert place.events("held") == []
 
 
 def test_more_than_a_portion(place: Place) -> None:
