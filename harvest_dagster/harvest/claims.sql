@@ -166,7 +166,7 @@ WITH portion AS (
 ), retained AS (
     DELETE FROM harvest.retained WHERE name = %(name)s AND id IN (SELECT id FROM old_retained)
 )
--- What was found counts, not what was removed: somebody else may remove the same just now.
-SELECT most IN ((SELECT count(*) FROM old_events), (SELECT count(*) FROM old_requeued),
+SELECT most IN ( -- what was found, not removed, since another may remove the same just now
+                (SELECT count(*) FROM old_events), (SELECT count(*) FROM old_requeued),
                 (SELECT count(*) FROM old_retained))
   FROM portion
